@@ -1,0 +1,85 @@
+/** A value that can be bound to a `$n` placeholder. Every placeholder in Holdfast's SQL carries an explicit cast. */
+export type SqlParameter =
+  string | number | boolean | null | Uint8Array | readonly (string | number | boolean | null)[];
+
+/**
+ * A row as Holdfast's SQL returns it. Statements cast their results so that both drivers agree:
+ * `text`, `int4`/`float8` (number), `bool`, arrays of those, `null`. `int8`, `timestamptz`, `json` and
+ * `numeric` differ between drivers and are therefore cast to text or float8 in the statement.
+ */
+export type SqlRow = Readonly<Record<string, unknown>>;
+
+/** How one statement is to be sent. */
+export interface StatementOptions {
+  /**
+   * Name of the server-side prepared statement. Without it the statement is parsed at each call. A driver that finds out
+   * that the connection does not keep prepared statements (PgBouncer in transaction mode) sends it unprepared from then on.
+   */
+  readonly prepare?: string;
+  /**
+   * Milliseconds until the caller gives up. The connection that still waits for the answer is destroyed,
+   * never reused; whether the statement took effect is then unknown. Default: the driver's `statementTimeoutMs`.
+   */
+  readonly timeoutMs?: number;
+}
+
+/** Something that runs statements: a pool, or one transaction. */
+export interface SqlExecutor {
+  /**
+   * Runs one statement and returns its rows.
+   * @throws DatabaseError with `sqlState` when the server refused, `ConnectionLostError` when the outcome is unknown.
+   */
+  query<Row extends SqlRow>(
+    text: string,
+    parameters?: readonly SqlParameter[],
+    options?: StatementOptions,
+  ): Promise<readonly Row[]>;
+}
+
+/** One open database transaction on one connection. */
+export interface DriverTransaction extends SqlExecutor {
+  /** The client that the user's own library knows: a `pg` `PoolClient` or a porsager `TransactionSql`. */
+  readonly client: unknown;
+}
+
+/** What a {@link NotificationStream} tells its owner. */
+export interface NotificationHandlers {
+  /** A notification arrived. It is a hint: never the only way to learn something. */
+  readonly onNotification: (channel: string, payload: string) => void;
+  /**
+   * The connection is listening (at first, and again after it was replaced). Whatever was notified meanwhile is lost,
+   * so everyone who waits must check once.
+   */
+  readonly onListening: () => void;
+  /** The connection is lost; the driver is replacing it, with backoff. */
+  readonly onLost: (cause: unknown) => void;
+}
+
+/** A listening connection of its own, replaced for as long as it is not closed. */
+export interface NotificationStream {
+  close(): Promise<void>;
+}
+
+/** The one way in which Holdfast talks to PostgreSQL. One conformance suite runs against every driver. */
+export interface Driver extends SqlExecutor {
+  /** `pg` or `postgres`; for messages and metrics. */
+  readonly name: string;
+  /**
+   * Runs `body` in one transaction: commits when it returns, rolls back when it throws.
+   * @throws ConnectionLostError when the reply to COMMIT did not arrive: the outcome is unknown.
+   */
+  transaction<Result>(
+    body: (transaction: DriverTransaction) => Promise<Result>,
+    options?: TransactionOptions,
+  ): Promise<Result>;
+  /** Opens a connection that listens on `channels`; checks it for life, so that a half-open one is found. */
+  listen(channels: readonly string[], handlers: NotificationHandlers): NotificationStream;
+  /** Ends what this driver opened. A pool that the caller owns stays open. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Isolation and access mode of a transaction; PostgreSQL's terms. */
+export interface TransactionOptions {
+  readonly isolation?: 'read committed' | 'repeatable read' | 'serializable';
+  readonly access?: 'read write' | 'read only';
+}
