@@ -1,0 +1,49 @@
+-- Records outcomes and ends the executions that own them. Returns one row per item whose outcome is NOT recorded under its
+-- nonce when the call ends; see classify_refusal. The shape is that of checkpoint_batch.
+CREATE OR REPLACE FUNCTION complete_batch(
+  p_workflow_ids text[], p_tokens uuid[], p_versions bigint[], p_nonces uuid[],
+  p_statuses text[], p_outputs text[], p_errors text[], p_attentions text[]
+)
+RETURNS TABLE (item integer, answer text, found_status text, found_epoch bigint, found_version bigint, found_detail text)
+LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
+AS $$
+DECLARE
+  v_now     timestamptz := clock();
+  v_written integer;
+BEGIN
+  WITH locked AS MATERIALIZED (
+    SELECT r.*, s.epoch
+      FROM unnest(p_workflow_ids, p_tokens, p_versions, p_nonces, p_statuses, p_outputs, p_errors, p_attentions)
+        AS r (workflow_id, token, version, nonce, new_status, output, error, new_attention)
+      JOIN workflow_status s ON s.workflow_id = r.workflow_id
+     WHERE s.owner_token = r.token AND s.record_version = r.version
+     ORDER BY s.workflow_id
+       FOR NO KEY UPDATE OF s SKIP LOCKED
+  ), ended AS (
+    UPDATE workflow_status s
+       SET status = l.new_status, owner_token = NULL, record_version = l.version + 1, updated_at = v_now,
+           completed_at = v_now, attention = l.new_attention
+      FROM locked l
+     WHERE s.workflow_id = l.workflow_id
+    RETURNING l.*
+  ), given_up AS (
+    UPDATE workflow_ownership o
+       SET ended_at = v_now, ended_how = 'completed', nonce = e.nonce
+      FROM ended e
+     WHERE o.workflow_id = e.workflow_id AND o.epoch = e.epoch
+  )
+  INSERT INTO workflow_outcome (workflow_id, status, output, error, epoch, nonce, recorded_at)
+  SELECT e.workflow_id, e.new_status, e.output, e.error, e.epoch, e.nonce, v_now FROM ended e;
+  GET DIAGNOSTICS v_written = ROW_COUNT;
+
+  IF v_written < cardinality(p_workflow_ids) THEN
+    RETURN QUERY
+    SELECT r.position::integer, c.*
+      FROM unnest(p_workflow_ids, p_tokens, p_versions, p_nonces) WITH ORDINALITY
+             AS r (workflow_id, token, version, nonce, position)
+      CROSS JOIN LATERAL classify_refusal(r.workflow_id, r.token, r.version, NULL) c
+     WHERE NOT EXISTS (SELECT FROM workflow_outcome x WHERE x.workflow_id = r.workflow_id AND x.nonce = r.nonce);
+  END IF;
+END
+$$;

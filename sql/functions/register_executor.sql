@@ -1,0 +1,30 @@
+-- Registers an executor and returns its incarnation, which is greater than that of any earlier process of the same ID.
+-- The earlier ones lose their leases at once: what they own can be claimed, and they learn it at their next heartbeat.
+CREATE OR REPLACE FUNCTION register_executor(
+  p_executor_id text, p_app_version text, p_lease_ms bigint, p_host text, p_process_id integer
+)
+RETURNS bigint
+LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
+AS $$
+DECLARE
+  v_now         timestamptz := clock();
+  v_incarnation bigint;
+BEGIN
+  -- Two processes that register one ID at once must not both become the newest.
+  PERFORM pg_advisory_xact_lock(hashtextextended(current_schema() || '.executor.' || p_executor_id, 0));
+  UPDATE executor e SET lease_until = least(e.lease_until, v_now) WHERE e.executor_id = p_executor_id;
+  INSERT INTO executor (executor_id, incarnation, app_version, host, process_id, registered_at, heartbeat_at, lease_until)
+  SELECT p_executor_id, coalesce(max(e.incarnation), 0) + 1, p_app_version, p_host, p_process_id, v_now, v_now,
+         v_now + p_lease_ms * interval '1 ms'
+    FROM executor e WHERE e.executor_id = p_executor_id
+  RETURNING incarnation INTO v_incarnation;
+  -- Rows of processes long gone, once nothing refers to them. The day covers a start that was under way when its executor
+  -- left.
+  DELETE FROM executor e
+   WHERE e.lease_until < v_now - interval '1 day'
+     AND (e.executor_id <> p_executor_id OR e.incarnation < v_incarnation)
+     AND NOT EXISTS (SELECT FROM workflow_status s
+                      WHERE s.executor_id = e.executor_id AND s.incarnation = e.incarnation AND s.status = 'PENDING');
+  RETURN v_incarnation;
+END
+$$;

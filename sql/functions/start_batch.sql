@@ -1,0 +1,59 @@
+-- Starts workflows that are to run at once in the calling executor: row PENDING with token, epoch 1, version 1, and input.
+--
+-- Returns one row per item whose ID was there already and was not started under this nonce, or whose row has another owner
+-- by now: the name and status found decide between attaching and refusing, which is the caller's to say.
+--   exists   the ID belongs to a workflow that this nonce did not start; found_detail is its name
+--   lost     this nonce started it, and ownership has moved on since
+--   missing  the ID was taken a moment ago and its row has been deleted meanwhile: try again
+CREATE OR REPLACE FUNCTION start_batch(
+  p_executor_id text, p_incarnation bigint, p_app_version text,
+  p_workflow_ids text[], p_tokens uuid[], p_nonces uuid[], p_names text[], p_instances text[], p_inputs text[],
+  p_max_attempts integer[], p_timeouts_ms bigint[], p_attributes text[]
+)
+RETURNS TABLE (item integer, answer text, found_status text, found_epoch bigint, found_version bigint, found_detail text)
+LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
+SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
+AS $$
+DECLARE
+  v_now     timestamptz := clock();
+  v_written integer;
+BEGIN
+  -- The insert is the check that the ID is new; a SELECT before it would not be one.
+  INSERT INTO workflow_status (workflow_id, name, instance, status, owner_token, epoch, record_version, executor_id,
+                               incarnation, attempts, max_attempts, app_version, timeout_ms, deadline, attributes,
+                               created_at, updated_at, started_at)
+  SELECT r.workflow_id, r.name, r.instance, 'PENDING', r.token, 1, 1, p_executor_id,
+         p_incarnation, 1, r.max_attempts, p_app_version, r.timeout_ms, v_now + r.timeout_ms * interval '1 ms',
+         r.attributes::jsonb, v_now, v_now, v_now
+    FROM unnest(p_workflow_ids, p_tokens, p_names, p_instances, p_max_attempts, p_timeouts_ms, p_attributes)
+      AS r (workflow_id, token, name, instance, max_attempts, timeout_ms, attributes)
+   ORDER BY r.workflow_id
+  ON CONFLICT (workflow_id) DO NOTHING;
+  GET DIAGNOSTICS v_written = ROW_COUNT;
+
+  WITH mine AS MATERIALIZED (
+    SELECT r.workflow_id, r.input, r.nonce
+      FROM unnest(p_workflow_ids, p_tokens, p_nonces, p_inputs) AS r (workflow_id, token, nonce, input)
+      JOIN workflow_status s ON s.workflow_id = r.workflow_id
+     WHERE s.owner_token = r.token AND s.record_version = 1
+  ), owned AS (
+    INSERT INTO workflow_ownership (workflow_id, epoch, executor_id, incarnation, reason, owned_at)
+    SELECT m.workflow_id, 1, p_executor_id, p_incarnation, 'started', v_now FROM mine m
+    ON CONFLICT (workflow_id, epoch) DO NOTHING
+  )
+  INSERT INTO workflow_input (workflow_id, input, nonce)
+  SELECT m.workflow_id, m.input, m.nonce FROM mine m
+  ON CONFLICT (workflow_id) DO NOTHING;
+
+  IF v_written < cardinality(p_workflow_ids) THEN
+    RETURN QUERY
+    SELECT r.position::integer,
+           CASE WHEN s.workflow_id IS NULL THEN 'missing' WHEN i.nonce = r.nonce THEN 'lost' ELSE 'exists' END,
+           s.status, s.epoch, s.record_version, s.name
+      FROM unnest(p_workflow_ids, p_tokens, p_nonces) WITH ORDINALITY AS r (workflow_id, token, nonce, position)
+      LEFT JOIN workflow_status s ON s.workflow_id = r.workflow_id
+      LEFT JOIN workflow_input i ON i.workflow_id = r.workflow_id
+     WHERE s.owner_token IS DISTINCT FROM r.token;
+  END IF;
+END
+$$;

@@ -1,0 +1,9 @@
+-- Which of these executions still own their workflow: asked before a step body by an executor whose lease may have lapsed.
+CREATE OR REPLACE FUNCTION verify_ownership(p_workflow_ids text[], p_tokens uuid[])
+RETURNS TABLE (item integer)
+LANGUAGE sql STABLE SET search_path FROM CURRENT
+AS $$
+  SELECT r.position::integer
+    FROM unnest(p_workflow_ids, p_tokens) WITH ORDINALITY AS r (workflow_id, token, position)
+    JOIN workflow_status s ON s.workflow_id = r.workflow_id AND s.owner_token = r.token
+$$;
