@@ -1,0 +1,50 @@
+import { dirname } from 'node:path';
+
+import ts from 'typescript';
+import { defineConfig, type Plugin } from 'vitest/config';
+
+/**
+ * esbuild knows no `emitDecoratorMetadata`, and treats a folder's own `experimentalDecorators` like the rest. So files below
+ * a `legacy-decorators` folder are compiled by TypeScript itself, with the `tsconfig.json` of that folder.
+ */
+function legacyDecorators(): Plugin {
+  return {
+    name: 'legacy-decorators',
+    enforce: 'pre',
+    transform(code, id) {
+      const fileName = id.split('?', 1)[0] ?? id;
+      if (!/\/legacy-decorators\/.*\.ts$/.test(fileName)) return undefined;
+      const { outputText, sourceMapText } = ts.transpileModule(code, {
+        fileName,
+        compilerOptions: optionsFor(fileName),
+      });
+      return { code: outputText, map: sourceMapText ?? null };
+    },
+  };
+}
+
+function optionsFor(fileName: string): ts.CompilerOptions {
+  const configFile = ts.findConfigFile(dirname(fileName), ts.sys.fileExists);
+  if (configFile === undefined) throw new Error(`No tsconfig.json above ${fileName}.`);
+  const { config } = ts.readConfigFile(configFile, ts.sys.readFile) as { config: unknown };
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, dirname(configFile));
+  return { ...options, module: ts.ModuleKind.ESNext, sourceMap: true, inlineSources: true };
+}
+
+export default defineConfig({
+  plugins: [legacyDecorators()],
+  // Below ESNext, esbuild lowers the standard decorators, which Node.js does not know.
+  esbuild: { target: 'es2022' },
+  test: {
+    environment: 'node',
+    include: ['test/**/*.test.ts'],
+    pool: 'forks',
+    maxWorkers: 2,
+    globalSetup: ['test/support/global-setup.ts'],
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
+    teardownTimeout: 30_000,
+    restoreMocks: true,
+    unstubEnvs: true,
+  },
+});
