@@ -26,8 +26,10 @@ export interface StatementOptions {
 /** Something that runs statements: a pool, or one transaction. */
 export interface SqlExecutor {
   /**
-   * Runs one statement and returns its rows.
-   * @throws DatabaseError with `sqlState` when the server refused, `ConnectionLostError` when the outcome is unknown.
+   * Runs one statement and returns its rows. Without parameters and without `prepare` the text may hold several
+   * statements (a migration); they are one implicit transaction, and which rows come back is then unspecified.
+   * @throws DatabaseError with `sqlState` when the server refused, `ConnectionLostError` when the outcome is unknown,
+   * `ConnectionUnavailableError` when there was no connection to send it on.
    */
   query<Row extends SqlRow>(
     text: string,
@@ -38,7 +40,10 @@ export interface SqlExecutor {
 
 /** One open database transaction on one connection. */
 export interface DriverTransaction extends SqlExecutor {
-  /** The client that the user's own library knows: a `pg` `PoolClient` or a porsager `TransactionSql`. */
+  /**
+   * The client that the user's own library knows: a `pg` `PoolClient` or a porsager `TransactionSql`.
+   * It must not be used once the transaction is over.
+   */
   readonly client: unknown;
 }
 
@@ -51,7 +56,7 @@ export interface NotificationHandlers {
    * so everyone who waits must check once.
    */
   readonly onListening: () => void;
-  /** The connection is lost; the driver is replacing it, with backoff. */
+  /** The connection is lost, or an attempt to replace it failed; the driver goes on trying, with backoff. */
   readonly onLost: (cause: unknown) => void;
 }
 
@@ -78,8 +83,13 @@ export interface Driver extends SqlExecutor {
   close(): Promise<void>;
 }
 
-/** Isolation and access mode of a transaction; PostgreSQL's terms. */
+/** Isolation and access mode of a transaction; PostgreSQL's terms. Default: read committed, read write, whatever the server's defaults are. */
 export interface TransactionOptions {
   readonly isolation?: 'read committed' | 'repeatable read' | 'serializable';
   readonly access?: 'read write' | 'read only';
+  /**
+   * Milliseconds that the transaction may sit idle between two statements before the server ends it and its session
+   * (`idle_in_transaction_session_timeout`), so that a frozen process does not keep its row locks. Default: the server's.
+   */
+  readonly idleTimeoutMs?: number;
 }

@@ -30,4 +30,20 @@ export class ConnectionLostError extends HoldfastError {
 export class ConnectionUnavailableError extends HoldfastError {
   override readonly code = 'CONNECTION_UNAVAILABLE';
   override readonly name = 'ConnectionUnavailableError';
+  /**
+   * SQLSTATE, where it was the server that refused the connection: `53300` (too many connections) and `57P03` (starting
+   * up) pass, `28P01` (password) and `3D000` (no such database) do not.
+   */
+  readonly sqlState: string | undefined;
+
+  constructor(message: string, options: HoldfastErrorOptions & { readonly sqlState?: string | undefined } = {}) {
+    super(message, options);
+    this.sqlState = options.sqlState;
+  }
+}
+
+/** No usable client library, or a pool or setting that Holdfast cannot work with. Waiting does not help. */
+export class DriverConfigurationError extends HoldfastError {
+  override readonly code = 'DRIVER_CONFIGURATION';
+  override readonly name = 'DriverConfigurationError';
 }

@@ -1,0 +1,232 @@
+import { createHash } from 'node:crypto';
+
+import { ConnectionLostError, ConnectionUnavailableError } from '../errors/database-errors.js';
+import type {
+  Driver,
+  DriverTransaction,
+  NotificationHandlers,
+  NotificationStream,
+  SqlParameter,
+  SqlRow,
+  StatementOptions,
+  TransactionOptions,
+} from './driver.js';
+import { DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_STATEMENT_TIMEOUT_MS, type DriverOptions } from './driver-options.js';
+import { isPreparedStatementMismatch, statementFailure } from './failures.js';
+import { listen, type OpenListener } from './listener.js';
+import type { Session, SessionSource, TransactionStart } from './session.js';
+
+const NO_PARAMETERS: readonly SqlParameter[] = [];
+const NO_OPTIONS: StatementOptions = {};
+
+/** One statement, ready to be sent. */
+interface Statement {
+  readonly text: string;
+  readonly parameters: readonly SqlParameter[];
+  readonly name: string | undefined;
+  readonly timeoutMs: number;
+}
+
+/**
+ * What is the same for every client library: time limits, classification of failures, prepared statements and their
+ * fallback, transactions, notifications. The library's part is its {@link SessionSource} and {@link OpenListener}.
+ */
+export class SessionDriver implements Driver {
+  readonly name: string;
+  readonly #source: SessionSource;
+  readonly #openListener: OpenListener;
+  readonly #options: DriverOptions;
+  readonly #statementTimeoutMs: number;
+  readonly #connectTimeoutMs: number;
+  readonly #names = new Map<string, string>();
+  readonly #streams = new Set<NotificationStream>();
+  /** Once a connection has shown that it does not keep prepared statements, none is prepared any more. */
+  #canPrepare = true;
+  #closing: Promise<void> | undefined;
+
+  constructor(name: string, source: SessionSource, openListener: OpenListener, options: DriverOptions) {
+    this.name = name;
+    this.#source = source;
+    this.#openListener = openListener;
+    this.#options = options;
+    this.#statementTimeoutMs = options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS;
+    this.#connectTimeoutMs = options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
+  }
+
+  async query<Row extends SqlRow>(
+    text: string,
+    parameters: readonly SqlParameter[] = NO_PARAMETERS,
+    options: StatementOptions = NO_OPTIONS,
+  ): Promise<readonly Row[]> {
+    const statement = this.#statement(text, parameters, options);
+    const session = await this.#acquire(Math.min(statement.timeoutMs, this.#connectTimeoutMs));
+    try {
+      // SET does not reach every server connection behind a pooler, nor is the session of a caller's pool ours to set.
+      const rows = session.traits.hasHostileDefaults
+        ? await this.#runTransaction(session, startOf({}), statement.timeoutMs, (_client, run) => run(statement))
+        : await this.#run(session, session.run.bind(session), statement);
+      return rows as readonly Row[];
+    } finally {
+      session.release();
+    }
+  }
+
+  async transaction<Result>(
+    body: (transaction: DriverTransaction) => Promise<Result>,
+    options: TransactionOptions = {},
+  ): Promise<Result> {
+    const session = await this.#acquire(this.#connectTimeoutMs);
+    let isOver = false;
+    try {
+      return await this.#runTransaction(session, startOf(options), this.#statementTimeoutMs, (client, run) =>
+        body({
+          client,
+          query: async <Row extends SqlRow>(
+            text: string,
+            parameters: readonly SqlParameter[] = NO_PARAMETERS,
+            statementOptions: StatementOptions = NO_OPTIONS,
+          ) => {
+            // The connection may be another transaction's by now, and the statement would become part of that.
+            if (isOver) throw new ConnectionUnavailableError('The transaction is over, nothing was sent.');
+            return (await run(this.#statement(text, parameters, statementOptions))) as Row[];
+          },
+        }),
+      );
+    } finally {
+      isOver = true;
+      session.release();
+    }
+  }
+
+  listen(channels: readonly string[], handlers: NotificationHandlers): NotificationStream {
+    if (this.#closing !== undefined) throw new ConnectionUnavailableError('The driver is closed.');
+    const inner = listen(this.#openListener, channels, handlers, {
+      ...this.#options.listener,
+      connectTimeoutMs: this.#connectTimeoutMs,
+    });
+    const stream: NotificationStream = {
+      close: async () => {
+        this.#streams.delete(stream);
+        await inner.close();
+      },
+    };
+    this.#streams.add(stream);
+    return stream;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= Promise.all([this.#source.close(), ...[...this.#streams].map((stream) => stream.close())]).then(
+      () => undefined,
+    );
+    return this.#closing;
+  }
+
+  async #acquire(timeoutMs: number): Promise<Session> {
+    if (this.#closing !== undefined) throw new ConnectionUnavailableError('The driver is closed, nothing was sent.');
+    return this.#source.acquire(timeoutMs);
+  }
+
+  #statement(text: string, parameters: readonly SqlParameter[], options: StatementOptions): Statement {
+    const isPrepared = options.prepare !== undefined && this.#canPrepare;
+    return {
+      text,
+      parameters,
+      name: isPrepared ? this.#nameOf(text, options.prepare) : undefined,
+      timeoutMs: options.timeoutMs ?? this.#statementTimeoutMs,
+    };
+  }
+
+  /**
+   * The name carries a hash of the text. Server connections behind a pooler are shared by processes, of several versions
+   * during a deploy: a name alone could run a statement that another version prepared under it.
+   */
+  #nameOf(text: string, prefix: string): string {
+    let name = this.#names.get(text);
+    if (name === undefined) {
+      const hash = createHash('sha256').update(text).digest('hex').slice(0, 16);
+      name = `${prefix.slice(0, 40)}_${hash}`;
+      this.#names.set(text, name);
+    }
+    return name;
+  }
+
+  async #run(session: Session, run: Session['run'], statement: Statement): Promise<SqlRow[]> {
+    const { text, parameters, name, timeoutMs } = statement;
+    const stop = watch(session, timeoutMs);
+    try {
+      return await run(text, parameters, name);
+    } catch (error) {
+      if (name !== undefined && isPreparedStatementMismatch(error)) {
+        this.#canPrepare = false;
+        return await run(text, parameters, undefined).catch((cause: unknown) => {
+          throw sessionFailure(session, cause);
+        });
+      }
+      throw sessionFailure(session, error);
+    } finally {
+      stop();
+    }
+  }
+
+  async #runTransaction<Result>(
+    session: Session,
+    start: TransactionStart,
+    timeoutMs: number,
+    body: (client: unknown, run: (statement: Statement) => Promise<SqlRow[]>) => Promise<Result>,
+  ): Promise<Result> {
+    // Whatever the body throws is the caller's, whether it looks like a failure of the connection or not.
+    let bodyError: { readonly error: unknown } | undefined;
+    try {
+      return await session.transaction(
+        start,
+        async (client, run) => {
+          try {
+            return await body(client, async (statement) => {
+              // A mismatch would abort the transaction, too late for a second try.
+              const name = session.traits.isPooled ? undefined : statement.name;
+              return this.#run(session, run, { ...statement, name });
+            });
+          } catch (error) {
+            bodyError = { error };
+            throw error;
+          }
+        },
+        () => watch(session, timeoutMs),
+      );
+    } catch (error) {
+      if (bodyError !== undefined) throw bodyError.error;
+      throw sessionFailure(session, error);
+    }
+  }
+}
+
+/** Destroys the session when time is up; what is in flight on it then rejects. */
+function watch(session: Session, timeoutMs: number): () => void {
+  const timer = setTimeout(() => {
+    session.destroy(new ConnectionLostError(`No reply within ${timeoutMs} ms: the outcome is unknown.`));
+  }, timeoutMs);
+  return () => {
+    clearTimeout(timer);
+  };
+}
+
+/** Classifies a failure, and takes a session with an unknown state out of use. */
+function sessionFailure(session: Session, error: unknown): Error {
+  const failure = session.destroyedBy ?? statementFailure(error);
+  if (failure instanceof ConnectionLostError) session.destroy(failure);
+  return failure;
+}
+
+function startOf(options: TransactionOptions): TransactionStart {
+  const isolation = (options.isolation ?? 'read committed').toUpperCase();
+  const access = (options.access ?? 'read write').toUpperCase();
+  const { idleTimeoutMs } = options;
+  return {
+    modes: `ISOLATION LEVEL ${isolation} ${access}`,
+    // Zero would switch the limit off.
+    first:
+      idleTimeoutMs === undefined
+        ? undefined
+        : `SET LOCAL idle_in_transaction_session_timeout = ${Math.max(1, Math.ceil(idleTimeoutMs))}`,
+  };
+}

@@ -1,0 +1,68 @@
+import type { SqlParameter, SqlRow } from './driver.js';
+
+/** What the server was found to be like when a session was opened. */
+export interface SessionTraits {
+  /** Whether a pooler sits between: the session is then not ours alone, and may be another one after each transaction. */
+  readonly isPooled: boolean;
+  /** Whether statements outside a transaction would run with other modes than read committed, read write. */
+  readonly hasHostileDefaults: boolean;
+}
+
+/** One connection, checked out. What a client library must be able to do; everything else is the driver's. */
+export interface Session {
+  readonly traits: SessionTraits;
+  /** Why the session was destroyed, if it was. */
+  readonly destroyedBy: Error | undefined;
+  /** Runs one statement; rejects with the library's own error. A statement with a name is prepared under it. */
+  run(text: string, parameters: readonly SqlParameter[], statementName: string | undefined): Promise<SqlRow[]>;
+  /**
+   * Runs `body` between BEGIN and COMMIT, and rolls back what it throws. `watch` is called around what the session does
+   * itself (begin and end), with a function that stops watching.
+   */
+  transaction<Result>(
+    begin: TransactionStart,
+    body: (client: unknown, run: Session['run']) => Promise<Result>,
+    watch: () => () => void,
+  ): Promise<Result>;
+  /** Cuts the connection, whatever it is doing. What is in flight rejects. Idempotent. */
+  destroy(cause: Error): void;
+  /** Hands the connection back for reuse, unless it was destroyed or broke. Called once. */
+  release(): void;
+}
+
+/** How a transaction is to begin. */
+export interface TransactionStart {
+  /** What follows BEGIN, in upper case: letters and spaces only. */
+  readonly modes: string;
+  /** A statement to run first inside it. */
+  readonly first: string | undefined;
+}
+
+/** Where sessions come from. */
+export interface SessionSource {
+  /** @throws ConnectionUnavailableError after `timeoutMs`, or when the server cannot be reached. */
+  acquire(timeoutMs: number): Promise<Session>;
+  close(): Promise<void>;
+}
+
+/**
+ * Asks a new session what it is. The names are qualified since `search_path` may put other schemas before `pg_catalog`.
+ *
+ * A pooler gives its clients a cancellation key of its own making, so the process ID that came with the key is not the
+ * server's: the only sign of a pooler that needs neither its cooperation nor its console.
+ */
+export const PROBE_SESSION = `SELECT pg_catalog.pg_backend_pid() AS pid,
+  pg_catalog.current_setting('default_transaction_isolation') AS isolation,
+  pg_catalog.current_setting('default_transaction_read_only') AS read_only`;
+
+/** Makes read committed, read write the default of a session that is ours alone. */
+export const SET_SESSION_MODES =
+  'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE';
+
+/** Reads the answer to {@link PROBE_SESSION}; `keyPid` is the process ID that came with the cancellation key. */
+export function readTraits(row: SqlRow | undefined, keyPid: number | null): SessionTraits {
+  return {
+    isPooled: row?.['pid'] !== keyPid,
+    hasHostileDefaults: row?.['isolation'] !== 'read committed' || row['read_only'] !== 'off',
+  };
+}
