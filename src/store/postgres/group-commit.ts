@@ -1,0 +1,212 @@
+import type { Driver, SqlRow } from '../../drivers/driver.js';
+import { StoreClosedError } from '../../errors/store-errors.js';
+import { backoffMs, pause } from './backoff.js';
+import type { PendingWrite } from './pending-write.js';
+import { settleGroup, type Answered } from './settle.js';
+import { isTransient } from './transient-errors.js';
+import { loneCheckpoint, sortGroups, WriteBatch, type WorkflowGroup } from './write-batch.js';
+import { WriteStatements, type WriteStatement } from './write-statement.js';
+
+/** What a refused item was answered with. */
+export interface RefusalRow extends SqlRow {
+  readonly part?: 'start' | 'checkpoint' | 'complete';
+  readonly item: number | null;
+  readonly answer: string | null;
+  readonly found_status: string | null;
+  readonly found_version: number | null;
+  readonly found_detail: string | null;
+  readonly remaining_ms?: number | null;
+  readonly child?: 'created' | 'attached' | null;
+}
+
+/** How many flushes may be under way at once, each on a connection of its own. */
+export const LANES = 2;
+
+/**
+ * Collects the writes of all executions of the process and sends them as few statements: one round trip and one flush of
+ * the log serve many. Each item's check stays its own.
+ *
+ * - No timer: an idle lane sends at once; what arrives while all lanes are busy forms the next batch.
+ * - A workflow has at most one flush under way, so its writes reach the database in the order of the calls.
+ * - A statement that the server refuses is split until the item at fault is alone; only that one fails.
+ * - A row that somebody else holds locked is skipped by the statement and tried again later, alone.
+ * - A lost reply is no answer: the same nonces are sent again until one comes.
+ */
+export class GroupCommit {
+  readonly #driver: Driver;
+  readonly #statements: WriteStatements;
+  readonly #closing = new AbortController();
+  readonly #busy = new Set<string>();
+  readonly #delayed = new Map<NodeJS.Timeout, WorkflowGroup>();
+  #queue: PendingWrite[] = [];
+  #lanes = 0;
+  #scheduled = false;
+
+  constructor(driver: Driver, schema: string) {
+    this.#driver = driver;
+    this.#statements = new WriteStatements(schema);
+  }
+
+  submit(write: PendingWrite): void {
+    if (this.#closing.signal.aborted) {
+      write.abandon(new StoreClosedError('The store is closed: this write was not sent.'));
+      return;
+    }
+    this.#queue.push(write);
+    this.#schedule();
+  }
+
+  /** Whether nothing waits and nothing is under way. */
+  get isIdle(): boolean {
+    return this.#queue.length === 0 && this.#lanes === 0 && this.#delayed.size === 0;
+  }
+
+  /** Gives up whatever has no answer yet. */
+  close(): void {
+    this.#closing.abort();
+    const closed = new StoreClosedError('The store was closed before this write was answered: its effect is unknown.');
+    for (const [timer, group] of this.#delayed) {
+      clearTimeout(timer);
+      for (const write of group.writes) write.abandon(closed);
+    }
+    this.#delayed.clear();
+    for (const write of this.#queue) write.abandon(closed);
+    this.#queue = [];
+  }
+
+  /** Sends after the current round of the event loop, so that writes that become ready together travel together. */
+  #schedule(): void {
+    if (this.#scheduled || this.#lanes >= LANES) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      while (this.#lanes < LANES) {
+        const batch = this.#takeBatch();
+        if (batch.isEmpty) break;
+        void this.#runLane(batch.groups);
+      }
+    });
+  }
+
+  #takeBatch(): WriteBatch {
+    const batch = new WriteBatch();
+    const left: PendingWrite[] = [];
+    const overtaken = new Set<string>();
+    for (const write of this.#queue) {
+      if (this.#busy.has(write.workflowId) || overtaken.has(write.workflowId) || !batch.add(write)) {
+        overtaken.add(write.workflowId);
+        left.push(write);
+      }
+    }
+    this.#queue = left;
+    for (const { workflowId } of batch.groups) this.#busy.add(workflowId);
+    return batch;
+  }
+
+  async #runLane(groups: readonly WorkflowGroup[]): Promise<void> {
+    this.#lanes += 1;
+    try {
+      await this.#send(groups);
+    } finally {
+      this.#lanes -= 1;
+      if (this.#queue.length > 0) this.#schedule();
+    }
+  }
+
+  /** Sends until there is an answer; splits when the server refuses the statement as such. */
+  async #send(groups: readonly WorkflowGroup[]): Promise<void> {
+    for (let attempt = 1; !this.#closing.signal.aborted; attempt++) {
+      let rows: readonly RefusalRow[];
+      const statement = this.#statementFor(groups);
+      try {
+        rows = await this.#driver.query<RefusalRow>(statement.text, statement.parameters, { prepare: statement.name });
+      } catch (error) {
+        if (isTransient(error)) {
+          await pause(backoffMs(attempt), this.#closing.signal);
+          continue;
+        }
+        await this.#isolate(groups, error);
+        return;
+      }
+      this.#settle(groups, rows);
+      return;
+    }
+    const closed = new StoreClosedError('The store was closed before this write was answered: its effect is unknown.');
+    for (const group of groups) {
+      for (const write of group.writes) write.abandon(closed);
+      this.#busy.delete(group.workflowId);
+    }
+  }
+
+  #statementFor(groups: readonly WorkflowGroup[]): WriteStatement {
+    const lone = loneCheckpoint(groups);
+    if (lone !== undefined) return this.#statements.lone(lone);
+    const { starts, checkpoints, completions, intents } = sortGroups(groups);
+    return intents.length > 0
+      ? this.#statements.intents(intents)
+      : this.#statements.combined(starts, checkpoints, completions);
+  }
+
+  async #isolate(groups: readonly WorkflowGroup[], error: unknown): Promise<void> {
+    const [group] = groups;
+    if (group === undefined) return;
+    if (groups.length > 1) {
+      const middle = groups.length >> 1;
+      await this.#send(groups.slice(0, middle));
+      await this.#send(groups.slice(middle));
+      return;
+    }
+    const { writes, workflowId } = group;
+    if (writes.length > 1) {
+      // Each by itself and in order; a failed one does not hold up those behind it.
+      for (const write of writes) {
+        this.#busy.add(workflowId);
+        await this.#send([{ workflowId, writes: [write] }]);
+      }
+      return;
+    }
+    for (const write of writes) {
+      write.answer({ kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) });
+    }
+    this.#busy.delete(workflowId);
+  }
+
+  #settle(groups: readonly WorkflowGroup[], rows: readonly RefusalRow[]): void {
+    const answers = this.#answersByWrite(groups, rows);
+    for (const group of groups) {
+      const answered: Answered = settleGroup(group, answers);
+      if (answered.kind === 'done') {
+        this.#busy.delete(group.workflowId);
+      } else {
+        this.#retryLater(answered.group, answered.delayMs);
+      }
+    }
+  }
+
+  /** Brings the rows, which speak of positions within a part, back to the writes. */
+  #answersByWrite(groups: readonly WorkflowGroup[], rows: readonly RefusalRow[]): Map<PendingWrite, RefusalRow> {
+    const answers = new Map<PendingWrite, RefusalRow>();
+    if (rows.length === 0) return answers;
+    const { starts, checkpoints, completions, intents } = sortGroups(groups);
+    const flat = { start: starts, checkpoint: checkpoints.flatMap(({ writes }) => writes), complete: completions };
+    for (const row of rows) {
+      if (row.item === null) continue;
+      const part: readonly PendingWrite[] =
+        row.part !== undefined ? flat[row.part] : intents.length > 0 ? intents : flat.checkpoint;
+      const write = part[row.item - 1];
+      if (write !== undefined) answers.set(write, row);
+    }
+    return answers;
+  }
+
+  /** The workflow stays busy meanwhile, so that nothing of it overtakes. */
+  #retryLater(group: WorkflowGroup, delayMs: number): void {
+    const timer = setTimeout(() => {
+      this.#delayed.delete(timer);
+      this.#busy.delete(group.workflowId);
+      this.#queue.unshift(...group.writes);
+      this.#schedule();
+    }, delayMs);
+    this.#delayed.set(timer, group);
+  }
+}

@@ -1,0 +1,241 @@
+import { randomUUID } from 'node:crypto';
+import type { Driver, NotificationStream, SqlParameter, SqlRow } from '../../drivers/driver.js';
+import { StoreClosedError } from '../../errors/store-errors.js';
+import type {
+  ClaimedWorkflow,
+  ClaimRequest,
+  ExecutorIdentity,
+  ExecutorRegistration,
+  FoundOutcome,
+  HeartbeatAnswer,
+  IntentAnswer,
+  IntentRecord,
+  OutcomeRecord,
+  OwnedWorkflow,
+  Ownership,
+  ReleaseRecord,
+  StartAnswer,
+  StartRequest,
+  StepRecord,
+  Store,
+  StoreHints,
+  WriteAnswer,
+} from '../store.js';
+import { backoffMs, pause } from './backoff.js';
+import { GroupCommit } from './group-commit.js';
+import { OutcomeAnnouncer } from './outcome-announcer.js';
+import { PendingCheckpoint, PendingCompletion, PendingIntent, PendingStart, type PendingWrite } from './pending-write.js';
+import { release } from './release.js';
+import { toClaimed, toOutcome, type ClaimRow, type HistoryRow, type OutcomeRow } from './rows.js';
+import { isTransient } from './transient-errors.js';
+
+/** How often a store that is closing looks whether its writes are through, in milliseconds. */
+const DRAIN_CHECK_MS = 5;
+/** Longest wait for the reply to a lease question: later it would be of no use. */
+const HEARTBEAT_TIMEOUT_MS = 5_000;
+
+export interface PostgresStoreOptions {
+  readonly driver: Driver;
+  /** Validated by the caller, quoted here. */
+  readonly schema: string;
+  /** Whether to listen for notifications. Without them, everything is found by polling. */
+  readonly notifications: boolean;
+}
+
+/** The store on PostgreSQL: calls the functions of sql/functions by name, and nothing else. */
+export class PostgresStore implements Store {
+  readonly #driver: Driver;
+  readonly #schema: string;
+  readonly #notifications: boolean;
+  readonly #writer: GroupCommit;
+  readonly #announcer: OutcomeAnnouncer;
+  readonly #closing = new AbortController();
+  #stream: NotificationStream | undefined;
+
+  constructor({ driver, schema, notifications }: PostgresStoreOptions) {
+    this.#driver = driver;
+    this.#schema = schema;
+    this.#notifications = notifications;
+    this.#writer = new GroupCommit(driver, schema);
+    this.#announcer = new OutcomeAnnouncer(driver, `${schema}.outcome`);
+  }
+
+  start(request: StartRequest): Promise<StartAnswer> {
+    return this.#submit(new PendingStart(request));
+  }
+
+  checkpoint(ownership: Ownership, step: StepRecord): Promise<WriteAnswer> {
+    return this.#submit(new PendingCheckpoint(ownership, step));
+  }
+
+  recordIntent(ownership: Ownership, intent: IntentRecord): Promise<IntentAnswer> {
+    return this.#submit(new PendingIntent(ownership, intent));
+  }
+
+  complete(ownership: Ownership, outcome: OutcomeRecord): Promise<WriteAnswer> {
+    return this.#submit(new PendingCompletion(ownership, outcome));
+  }
+
+  async release(ownership: Ownership, record: ReleaseRecord): Promise<WriteAnswer> {
+    const nonce = randomUUID();
+    return release(ownership, (recordVersion) =>
+      this.#ask(
+        'holdfast_release',
+        `SELECT answer, found_version::float8 AS found_version, found_detail FROM ${this.#call('release_workflow')}(
+           $1::text, $2::uuid, $3::int8, $4::uuid, $5::text, $6::int8, $7::bool, $8::text, $9::text)`,
+        [
+          ownership.workflowId,
+          ownership.token,
+          recordVersion,
+          nonce,
+          record.to,
+          record.to === 'DELAYED' ? record.wakeInMs : null,
+          record.to === 'ENQUEUED' && record.unspendAttempt,
+          record.to === 'BLOCKED' ? record.attention : null,
+          record.to === 'BLOCKED' ? record.detail : null,
+        ],
+      ),
+    );
+  }
+
+  async verifyOwnership(ownership: Ownership): Promise<boolean> {
+    const rows = await this.#ask(
+      'holdfast_verify_ownership',
+      `SELECT item FROM ${this.#call('verify_ownership')}($1::text[], $2::uuid[])`,
+      [[ownership.workflowId], [ownership.token]],
+    );
+    return rows.length === 1;
+  }
+
+  async readOutcomes(workflowIds: readonly string[]): Promise<readonly FoundOutcome[]> {
+    const rows = await this.#ask<OutcomeRow>(
+      'holdfast_read_outcomes',
+      `SELECT workflow_id, status, output, error FROM ${this.#call('read_outcomes')}($1::text[])`,
+      [workflowIds],
+    );
+    return rows.map(toOutcome);
+  }
+
+  announceOutcome(workflowId: string): void {
+    this.#announcer.announce(workflowId);
+  }
+
+  async registerExecutor(registration: ExecutorRegistration): Promise<number> {
+    const { executorId, appVersion, leaseMs, host, processId } = registration;
+    const [row] = await this.#ask<{ incarnation: number }>(
+      'holdfast_register_executor',
+      `SELECT ${this.#call('register_executor')}($1::text, $2::text, $3::int8, $4::text, $5::int4)::float8 AS incarnation`,
+      [executorId, appVersion, leaseMs, host, processId],
+    );
+    if (row === undefined) throw new TypeError('register_executor returned no row.');
+    return row.incarnation;
+  }
+
+  async heartbeat({ executorId, incarnation }: ExecutorIdentity, leaseMs: number): Promise<HeartbeatAnswer> {
+    // Asked once: the caller counts the time since the last answer, and a late one must not look fresh.
+    const [row] = await this.#driver.query<{ state: HeartbeatAnswer['state']; clock_ms: number }>(
+      `SELECT ${this.#call('heartbeat')}($1::text, $2::int8, $3::int8) AS state,
+              (extract(epoch FROM ${this.#call('clock')}()) * 1000)::float8 AS clock_ms`,
+      [executorId, incarnation, leaseMs],
+      { prepare: 'holdfast_heartbeat', timeoutMs: HEARTBEAT_TIMEOUT_MS },
+    );
+    if (row === undefined) throw new TypeError('heartbeat returned no row.');
+    return { state: row.state, clockMs: row.clock_ms };
+  }
+
+  async deregisterExecutor({ executorId, incarnation }: ExecutorIdentity): Promise<void> {
+    await this.#driver.query(`SELECT ${this.#call('deregister_executor')}($1::text, $2::int8)`, [executorId, incarnation]);
+  }
+
+  async claim(request: ClaimRequest): Promise<readonly ClaimedWorkflow[]> {
+    const { executor, appVersion, names, limit, only, deadLetterError } = request;
+    const claimed = await this.#ask<ClaimRow>(
+      'holdfast_claim_workflows',
+      `SELECT workflow_id, name, instance, token::text AS token, epoch::float8 AS epoch, deadline_in_ms,
+              record_version::float8 AS record_version, attempts, reason, input
+         FROM ${this.#call('claim_workflows')}($1::text, $2::int8, $3::text, $4::text[], $5::int4, $6::text[], $7::text)`,
+      [executor.executorId, executor.incarnation, appVersion, names, limit, only ?? null, deadLetterError],
+    );
+    if (claimed.length === 0) return [];
+    const history = await this.#ask<HistoryRow>(
+      'holdfast_load_history',
+      `SELECT workflow_id, seq, name, kind, complete, output, error, child_id, remaining_ms,
+              record_version::float8 AS record_version
+         FROM ${this.#call('load_history')}($1::text[])`,
+      [claimed.map((row) => row.workflow_id)],
+    );
+    return toClaimed(claimed, history);
+  }
+
+  async ownedWorkflows({ executorId, incarnation }: ExecutorIdentity): Promise<readonly OwnedWorkflow[]> {
+    const rows = await this.#ask<{ workflow_id: string; token: string; record_version: number }>(
+      'holdfast_owned_workflows',
+      `SELECT workflow_id, token::text AS token, record_version::float8 AS record_version
+         FROM ${this.#call('owned_workflows')}($1::text, $2::int8)`,
+      [executorId, incarnation],
+    );
+    return rows.map((row) => ({ workflowId: row.workflow_id, token: row.token, recordVersion: row.record_version }));
+  }
+
+  subscribe(hints: StoreHints): void {
+    if (!this.#notifications) return;
+    const channels = ['control', 'outcome', 'work'].map((topic) => `${this.#schema}.${topic}`);
+    this.#stream = this.#driver.listen(channels, {
+      onListening: hints.onGap,
+      onLost: () => undefined,
+      onNotification: (channel, payload) => {
+        const topic = channel.slice(this.#schema.length + 1);
+        if (topic === 'control') hints.onControl(payload);
+        else if (topic === 'outcome') hints.onOutcomes(parseWorkflowIds(payload));
+        else hints.onWork();
+      },
+    });
+  }
+
+  async close({ drainMs = 0 }: { readonly drainMs?: number } = {}): Promise<void> {
+    const deadline = performance.now() + drainMs;
+    while (!this.#writer.isIdle && performance.now() < deadline) {
+      await pause(DRAIN_CHECK_MS, this.#closing.signal);
+    }
+    this.#closing.abort();
+    this.#announcer.close();
+    this.#writer.close();
+    await this.#stream?.close();
+  }
+
+  #submit<Answer>(write: PendingWrite & { readonly answered: Promise<Answer> }): Promise<Answer> {
+    this.#writer.submit(write);
+    return write.answered;
+  }
+
+  /** Asks until the database answers. Only for what may safely happen twice. */
+  async #ask<Row extends SqlRow>(
+    prepare: string,
+    text: string,
+    parameters: readonly SqlParameter[],
+  ): Promise<readonly Row[]> {
+    for (let attempt = 1; ; attempt++) {
+      if (this.#closing.signal.aborted) throw new StoreClosedError('The store is closed.');
+      try {
+        return await this.#driver.query<Row>(text, parameters, { prepare });
+      } catch (error) {
+        if (!isTransient(error)) throw error;
+        await pause(backoffMs(attempt), this.#closing.signal);
+      }
+    }
+  }
+
+  #call(functionName: string): string {
+    return `"${this.#schema}".${functionName}`;
+  }
+}
+
+/** A payload is a JSON array of IDs; anything else means "look at all". */
+function parseWorkflowIds(payload: string): string[] | null {
+  try {
+    const parsed: unknown = JSON.parse(payload);
+    return Array.isArray(parsed) ? parsed.filter((id): id is string => typeof id === 'string') : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,80 @@
+import type { SqlRow } from '../../drivers/driver.js';
+import type { ClaimedWorkflow, FoundOutcome, RecordedStep, StepKind, TerminalStatus } from '../store.js';
+
+export interface OutcomeRow extends SqlRow {
+  readonly workflow_id: string;
+  readonly status: TerminalStatus | null;
+  readonly output: string | null;
+  readonly error: string | null;
+}
+
+export interface ClaimRow extends SqlRow {
+  readonly workflow_id: string;
+  readonly name: string;
+  readonly instance: string | null;
+  readonly token: string;
+  readonly epoch: number;
+  readonly record_version: number;
+  readonly attempts: number;
+  readonly reason: 'recovered' | 'claimed';
+  readonly deadline_in_ms: number | null;
+  readonly input: string | null;
+}
+
+export interface HistoryRow extends SqlRow {
+  readonly workflow_id: string;
+  readonly seq: number;
+  readonly name: string;
+  readonly kind: StepKind;
+  readonly complete: boolean;
+  readonly output: string | null;
+  readonly error: string | null;
+  readonly child_id: string | null;
+  readonly remaining_ms: number | null;
+  readonly record_version: number;
+}
+
+export function toOutcome(row: OutcomeRow): FoundOutcome {
+  const { workflow_id: workflowId, status, output, error } = row;
+  return status === null
+    ? { kind: 'missing', workflowId }
+    : { kind: 'outcome', workflowId, status, output, error };
+}
+
+/** Puts each workflow's history, which comes sorted, beside its claim. */
+export function toClaimed(rows: readonly ClaimRow[], history: readonly HistoryRow[]): ClaimedWorkflow[] {
+  const steps = new Map<string, RecordedStep[]>();
+  for (const row of history) {
+    let list = steps.get(row.workflow_id);
+    if (list === undefined) {
+      list = [];
+      steps.set(row.workflow_id, list);
+    }
+    list.push({
+      seq: row.seq,
+      name: row.name,
+      kind: row.kind,
+      complete: row.complete,
+      output: row.output,
+      error: row.error,
+      childId: row.child_id,
+      remainingMs: row.remaining_ms,
+      recordVersion: row.record_version,
+    });
+  }
+  return rows.map((row) => ({
+    ownership: {
+      workflowId: row.workflow_id,
+      token: row.token,
+      epoch: row.epoch,
+      recordVersion: row.record_version,
+    },
+    name: row.name,
+    instance: row.instance,
+    attempts: row.attempts,
+    reason: row.reason,
+    deadlineInMs: row.deadline_in_ms,
+    input: row.input ?? '',
+    history: steps.get(row.workflow_id) ?? [],
+  }));
+}

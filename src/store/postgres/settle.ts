@@ -1,0 +1,111 @@
+import type { RefusalRow } from './group-commit.js';
+import type { PendingIntent, PendingStart, PendingWrite } from './pending-write.js';
+import type { Denied, IntentAnswer, StartAnswer } from '../store.js';
+import type { WorkflowGroup } from './write-batch.js';
+
+/**
+ * Delays between the tries of a write that meets another version under its own token, in milliseconds. The numbers, and
+ * that a conflict is not an error, are Ductor's ("Optimistic Locking").
+ */
+export const CONFLICT_DELAYS_MS: readonly number[] = [0, 10, 20, 40, 1_000];
+/** Delays between the tries of a write whose row is locked by somebody else: doubling from 1 ms up to this. */
+const LONGEST_LOCKED_DELAY_MS = 100;
+
+export type Answered =
+  | { readonly kind: 'done' }
+  /** These writes of the workflow have to be sent again. */
+  | { readonly kind: 'again'; readonly group: WorkflowGroup; readonly delayMs: number };
+
+/**
+ * Gives every write of a workflow its answer, or says which have to be sent again. Without a row in `refusals` a write is
+ * recorded. This is where the answers of `classify_refusal` are acted on; what an execution does about them is the
+ * engine's.
+ */
+export function settleGroup(group: WorkflowGroup, refusals: ReadonlyMap<PendingWrite, RefusalRow>): Answered {
+  const { writes } = group;
+  for (let index = 0; index < writes.length; index++) {
+    const write = writes[index] as PendingWrite;
+    const refusal = refusals.get(write);
+    if (write.kind === 'intent') {
+      const again = settleIntent(write, refusal);
+      if (again !== undefined) return { kind: 'again', group, delayMs: again };
+      continue;
+    }
+    if (refusal === undefined) {
+      if (write.kind === 'start') {
+        const { workflowId, request } = write;
+        write.answer({ kind: 'started', ownership: { workflowId, token: request.token, epoch: 1, recordVersion: 1 } });
+      } else {
+        write.ownership.recordVersion += 1;
+        write.answer({ kind: 'written' });
+      }
+      continue;
+    }
+    const again = write.kind === 'start' ? settleStart(write, refusal) : settleDenied(write, refusal);
+    if (again === undefined && refusal.answer === 'nondeterminism') continue;
+    // What follows in the group was computed on a version that never came to be.
+    const rest = again === undefined ? writes.slice(index + 1) : writes.slice(index);
+    return rest.length === 0
+      ? { kind: 'done' }
+      : { kind: 'again', group: { workflowId: group.workflowId, writes: rest }, delayMs: again ?? 0 };
+  }
+  return { kind: 'done' };
+}
+
+/** Answers, or returns after how many milliseconds to try again. */
+function settleStart(write: PendingStart, refusal: RefusalRow): number | undefined {
+  const answer: StartAnswer | undefined =
+    refusal.answer === 'exists'
+      ? { kind: 'exists', name: refusal.found_detail ?? '', status: refusal.found_status ?? '' }
+      : refusal.answer === 'lost'
+        ? { kind: 'lost' }
+        : undefined;
+  if (answer === undefined) return lockedDelay(write);
+  write.answer(answer);
+  return undefined;
+}
+
+function settleIntent(write: PendingIntent, row: RefusalRow | undefined): number | undefined {
+  if (row === undefined) return lockedDelay(write);
+  if (row.answer === 'child_name_taken') {
+    write.answer({ kind: 'child-name-taken', name: row.found_detail ?? '' });
+    return undefined;
+  }
+  if (row.answer !== null) return settleDenied(write, row);
+  const answer: IntentAnswer = { kind: 'written', remainingMs: row.remaining_ms ?? null, child: row.child ?? null };
+  write.ownership.recordVersion += 1;
+  write.answer(answer);
+  return undefined;
+}
+
+function settleDenied(write: Exclude<PendingWrite, PendingStart>, refusal: RefusalRow): number | undefined {
+  const denied = deny(write, refusal);
+  if (typeof denied === 'number') return denied;
+  write.answer(denied);
+  return undefined;
+}
+
+function deny(write: Exclude<PendingWrite, PendingStart>, refusal: RefusalRow): Denied | number {
+  switch (refusal.answer) {
+    case 'missing':
+      return { kind: 'missing' };
+    case 'lost':
+      return { kind: 'lost' };
+    case 'nondeterminism':
+      return { kind: 'nondeterminism', found: refusal.found_detail ?? '' };
+    case 'conflict': {
+      write.ownership.recordVersion = refusal.found_version ?? write.ownership.recordVersion;
+      const delay = CONFLICT_DELAYS_MS[write.conflicts];
+      write.conflicts += 1;
+      return delay ?? { kind: 'conflict' };
+    }
+    default:
+      return lockedDelay(write);
+  }
+}
+
+function lockedDelay(write: PendingWrite): number {
+  const delay = Math.min(LONGEST_LOCKED_DELAY_MS, 2 ** write.locked);
+  write.locked = Math.min(write.locked + 1, 10);
+  return delay;
+}

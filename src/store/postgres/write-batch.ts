@@ -1,0 +1,92 @@
+import type { PendingCheckpoint, PendingCompletion, PendingIntent, PendingStart, PendingWrite } from './pending-write.js';
+
+/** Rows of one flush; 500 is where a larger batch stopped paying in the measurements of DESIGN's prototype. */
+export const MAX_BATCH_ROWS = 500;
+/** Payload bytes of one flush. A single larger item still goes, alone. */
+export const MAX_BATCH_BYTES = 4 * 1024 * 1024;
+
+/** The writes of one workflow in one batch: either any number of checkpoints, in order, or one write of another kind. */
+export interface WorkflowGroup {
+  readonly workflowId: string;
+  readonly writes: PendingWrite[];
+}
+
+/**
+ * One flush. Intents travel by themselves; starts, checkpoints and completions together. A workflow appears once, and only
+ * checkpoints of one workflow are put together: they become one update of its row.
+ */
+export class WriteBatch {
+  readonly #groups = new Map<string, WorkflowGroup>();
+  #bytes = 0;
+  #rows = 0;
+
+  /** Takes the write, unless that would break a rule; then it has to wait for a later batch. */
+  add(write: PendingWrite): boolean {
+    if (this.#rows >= MAX_BATCH_ROWS || (this.#rows > 0 && this.#bytes + write.bytes > MAX_BATCH_BYTES)) {
+      return false;
+    }
+    const group = this.#groups.get(write.workflowId);
+    if (group === undefined) {
+      if (this.#rows > 0 && (write.kind === 'intent') !== this.isIntents) return false;
+      this.#groups.set(write.workflowId, { workflowId: write.workflowId, writes: [write] });
+    } else {
+      if (write.kind !== 'checkpoint' || group.writes[0]?.kind !== 'checkpoint') return false;
+      group.writes.push(write);
+    }
+    this.#rows += 1;
+    this.#bytes += write.bytes;
+    return true;
+  }
+
+  get groups(): readonly WorkflowGroup[] {
+    return [...this.#groups.values()];
+  }
+
+  get isIntents(): boolean {
+    for (const group of this.#groups.values()) return group.writes[0]?.kind === 'intent';
+    return false;
+  }
+
+  get isEmpty(): boolean {
+    return this.#rows === 0;
+  }
+}
+
+/** The same groups, sorted by kind for the statement. */
+export interface SortedGroups {
+  readonly starts: PendingStart[];
+  readonly checkpoints: WorkflowGroup[];
+  readonly completions: PendingCompletion[];
+  readonly intents: PendingIntent[];
+}
+
+export function sortGroups(groups: readonly WorkflowGroup[]): SortedGroups {
+  const sorted: SortedGroups = { starts: [], checkpoints: [], completions: [], intents: [] };
+  for (const group of groups) {
+    const [first] = group.writes;
+    if (first === undefined) continue;
+    switch (first.kind) {
+      case 'start':
+        sorted.starts.push(first);
+        break;
+      case 'checkpoint':
+        sorted.checkpoints.push(group);
+        break;
+      case 'complete':
+        sorted.completions.push(first);
+        break;
+      case 'intent':
+        sorted.intents.push(first);
+        break;
+    }
+  }
+  return sorted;
+}
+
+/** The only write of a group, when it is a checkpoint: it takes the fast path. */
+export function loneCheckpoint(groups: readonly WorkflowGroup[]): PendingCheckpoint | undefined {
+  const [group] = groups;
+  if (groups.length !== 1 || group?.writes.length !== 1) return undefined;
+  const [write] = group.writes;
+  return write?.kind === 'checkpoint' ? write : undefined;
+}

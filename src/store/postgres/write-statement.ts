@@ -1,0 +1,217 @@
+import type { SqlParameter } from '../../drivers/driver.js';
+import type { WorkflowGroup } from './write-batch.js';
+import type { PendingCheckpoint, PendingCompletion, PendingIntent, PendingStart } from './pending-write.js';
+
+/** One statement of the protocol, ready to send. The same text always has the same name. */
+export interface WriteStatement {
+  readonly name: string;
+  readonly text: string;
+  readonly parameters: readonly SqlParameter[];
+}
+
+type Column = (string | number | boolean | null)[];
+
+const REFUSAL_COLUMNS =
+  'item, answer, found_status, found_epoch::float8 AS found_epoch, found_version::float8 AS found_version, found_detail';
+
+/** Writes `function(placeholders)` with an explicit cast for every parameter, numbering on from `offset`. */
+function call(schema: string, functionName: string, types: readonly string[], offset: number): string {
+  const placeholders = types.map((type, index) => `$${String(offset + index + 1)}::${type}`);
+  return `"${schema}".${functionName}(${placeholders.join(', ')})`;
+}
+
+const START_TYPES = [
+  'text', 'int8', 'text', 'text[]', 'uuid[]', 'uuid[]', 'text[]', 'text[]', 'text[]', 'int4[]', 'int8[]', 'text[]',
+]; // prettier-ignore
+const CHECKPOINT_TYPES = [
+  'text[]', 'uuid[]', 'int8[]', 'int4[]', 'uuid[]', 'int4[]', 'text[]', 'text[]', 'text[]', 'text[]', 'int4[]', 'text[]',
+  'text[]', 'int4[]',
+]; // prettier-ignore
+const CHECKPOINT_ONE_TYPES = [
+  'text', 'uuid', 'int8', 'uuid', 'int4', 'text', 'text', 'text', 'text', 'int4', 'text', 'text', 'int4',
+]; // prettier-ignore
+const COMPLETE_TYPES = ['text[]', 'uuid[]', 'int8[]', 'uuid[]', 'text[]', 'text[]', 'text[]', 'text[]'];
+const INTENT_TYPES = [
+  'text[]', 'uuid[]', 'int8[]', 'uuid[]', 'int4[]', 'text[]', 'text[]', 'int8[]', 'float8[]', 'text[]', 'text[]',
+  'text[]', 'uuid[]', 'text[]', 'text[]', 'int4[]', 'int8[]', 'text[]',
+]; // prettier-ignore
+
+/** What a combined statement can consist of, in the order of its parts. */
+const PARTS = [
+  { part: 'start', functionName: 'start_batch', types: START_TYPES },
+  { part: 'checkpoint', functionName: 'checkpoint_batch', types: CHECKPOINT_TYPES },
+  { part: 'complete', functionName: 'complete_batch', types: COMPLETE_TYPES },
+] as const;
+
+/** The statements of one schema. Texts are built once: which parts a batch has is all that varies. */
+export class WriteStatements {
+  readonly #texts = new Map<string, string>();
+
+  constructor(readonly schema: string) {}
+
+  /** One step of one workflow. */
+  lone(write: PendingCheckpoint): WriteStatement {
+    const { ownership, step } = write;
+    return {
+      name: 'holdfast_checkpoint_one',
+      text: this.#text('one', () => `SELECT ${REFUSAL_COLUMNS} FROM ${call(this.schema, 'checkpoint_one', CHECKPOINT_ONE_TYPES, 0)}`),
+      parameters: [
+        ownership.workflowId, ownership.token, ownership.recordVersion, write.nonce, step.seq, step.name, step.kind,
+        step.output, step.error, step.attempts, step.attemptErrors, step.childId, step.elapsedMs,
+      ], // prettier-ignore
+    };
+  }
+
+  /** Starts, checkpoints and completions of many workflows in one transaction. */
+  combined(
+    starts: readonly PendingStart[],
+    checkpoints: readonly WorkflowGroup[],
+    completions: readonly PendingCompletion[],
+  ): WriteStatement {
+    const parameters: SqlParameter[] = [];
+    if (starts.length > 0) parameters.push(...startColumns(starts));
+    if (checkpoints.length > 0) parameters.push(...checkpointColumns(checkpoints));
+    if (completions.length > 0) parameters.push(...completionColumns(completions));
+    const present = { start: starts.length > 0, checkpoint: checkpoints.length > 0, complete: completions.length > 0 };
+    const parts = PARTS.filter(({ part }) => present[part]);
+    const key = parts.map(({ part }) => part).join('_');
+    const text = this.#text(key, () => {
+      let offset = 0;
+      const selects = parts.map(({ part, functionName, types }) => {
+        const select = `SELECT '${part}' AS part, ${REFUSAL_COLUMNS} FROM ${call(this.schema, functionName, types, offset)}`;
+        offset += types.length;
+        return select;
+      });
+      return selects.join(' UNION ALL ');
+    });
+    return { name: `holdfast_write_${key}`, text, parameters };
+  }
+
+  /** Intents of many workflows, each by itself: they are rarer, and create children. */
+  intents(writes: readonly PendingIntent[]): WriteStatement {
+    const columns = INTENT_TYPES.map((type, index) => `$${String(index + 1)}::${type}`).join(', ');
+    return {
+      name: 'holdfast_record_intents',
+      text: this.#text('intents', () =>
+        [
+          'SELECT r.item::int4 AS item, a.answer, a.found_status, a.found_epoch::float8 AS found_epoch,',
+          '  a.found_version::float8 AS found_version, a.found_detail, a.remaining_ms, a.child',
+          `FROM unnest(${columns}) WITH ORDINALITY AS r (workflow_id, token, version, nonce, seq, name, kind,`,
+          '  sleep_ms, until_ms, child_id, child_name, child_instance, child_token, child_input, child_close,',
+          '  child_max_attempts, child_timeout_ms, child_attributes, item)',
+          `CROSS JOIN LATERAL "${this.schema}".record_intent(r.workflow_id, r.token, r.version, r.nonce, r.seq, r.name,`,
+          '  r.kind, r.sleep_ms, to_timestamp(r.until_ms / 1000), r.child_id, r.child_name, r.child_instance,',
+          '  r.child_token, r.child_input, r.child_close, r.child_max_attempts, r.child_timeout_ms, r.child_attributes) a',
+        ].join('\n'),
+      ),
+      parameters: intentColumns(writes),
+    };
+  }
+
+  #text(key: string, build: () => string): string {
+    let text = this.#texts.get(key);
+    if (text === undefined) {
+      text = build();
+      this.#texts.set(key, text);
+    }
+    return text;
+  }
+}
+
+function startColumns(starts: readonly PendingStart[]): SqlParameter[] {
+  const [first] = starts;
+  if (first === undefined) return [];
+  // One store serves one executor at a time, so that these are the same for the whole batch.
+  const { executor, appVersion } = first.request;
+  return [
+    executor.executorId,
+    executor.incarnation,
+    appVersion,
+    starts.map(({ workflowId }) => workflowId),
+    starts.map(({ request }) => request.token),
+    starts.map(({ nonce }) => nonce),
+    starts.map(({ request }) => request.name),
+    starts.map(({ request }) => request.instance),
+    starts.map(({ request }) => request.input),
+    starts.map(({ request }) => request.maxAttempts),
+    starts.map(({ request }) => request.timeoutMs),
+    starts.map(({ request }) => request.attributes),
+  ];
+}
+
+function checkpointColumns(groups: readonly WorkflowGroup[]): SqlParameter[] {
+  const workflowIds: Column = [];
+  const tokens: Column = [];
+  const versions: Column = [];
+  const counts: Column = [];
+  const nonces: Column = [];
+  const seqs: Column = [];
+  const names: Column = [];
+  const kinds: Column = [];
+  const outputs: Column = [];
+  const errors: Column = [];
+  const attempts: Column = [];
+  const attemptErrors: Column = [];
+  const childIds: Column = [];
+  const elapsed: Column = [];
+  for (const { writes } of groups) {
+    for (let index = 0; index < writes.length; index++) {
+      const { ownership, step, nonce } = writes[index] as PendingCheckpoint;
+      workflowIds.push(ownership.workflowId);
+      tokens.push(ownership.token);
+      versions.push(ownership.recordVersion + index);
+      counts.push(index === 0 ? writes.length : 0);
+      nonces.push(nonce);
+      seqs.push(step.seq);
+      names.push(step.name);
+      kinds.push(step.kind);
+      outputs.push(step.output);
+      errors.push(step.error);
+      attempts.push(step.attempts);
+      attemptErrors.push(step.attemptErrors);
+      childIds.push(step.childId);
+      elapsed.push(step.elapsedMs);
+    }
+  }
+  return [
+    workflowIds, tokens, versions, counts, nonces, seqs, names, kinds, outputs, errors, attempts, attemptErrors, childIds,
+    elapsed,
+  ] as SqlParameter[]; // prettier-ignore
+}
+
+function completionColumns(completions: readonly PendingCompletion[]): SqlParameter[] {
+  return [
+    completions.map(({ workflowId }) => workflowId),
+    completions.map(({ ownership }) => ownership.token),
+    completions.map(({ ownership }) => ownership.recordVersion),
+    completions.map(({ nonce }) => nonce),
+    completions.map(({ outcome }) => outcome.status),
+    completions.map(({ outcome }) => outcome.output),
+    completions.map(({ outcome }) => outcome.error),
+    completions.map(({ outcome }) => outcome.attention),
+  ];
+}
+
+function intentColumns(writes: readonly PendingIntent[]): SqlParameter[] {
+  const column = (pick: (write: PendingIntent) => string | number | null): SqlParameter => writes.map(pick);
+  return [
+    column(({ workflowId }) => workflowId),
+    column(({ ownership }) => ownership.token),
+    column(({ ownership }) => ownership.recordVersion),
+    column(({ nonce }) => nonce),
+    column(({ intent }) => intent.seq),
+    column(({ intent }) => intent.name),
+    column(({ intent }) => intent.kind),
+    column(({ intent }) => (intent.sleep !== undefined && 'ms' in intent.sleep ? intent.sleep.ms : null)),
+    column(({ intent }) => (intent.sleep !== undefined && 'untilMs' in intent.sleep ? intent.sleep.untilMs : null)),
+    column(({ intent }) => intent.child?.workflowId ?? null),
+    column(({ intent }) => intent.child?.name ?? null),
+    column(({ intent }) => intent.child?.instance ?? null),
+    column(({ intent }) => intent.child?.token ?? null),
+    column(({ intent }) => intent.child?.input ?? null),
+    column(({ intent }) => intent.child?.onParentCancel ?? null),
+    column(({ intent }) => intent.child?.maxAttempts ?? null),
+    column(({ intent }) => intent.child?.timeoutMs ?? null),
+    column(({ intent }) => intent.child?.attributes ?? null),
+  ];
+}

@@ -1,0 +1,228 @@
+/**
+ * The seam between the engine and whatever keeps its records. The engine knows only this interface; one conformance
+ * suite runs against every implementation.
+ *
+ * A store that cannot reach its database keeps trying: its promises settle when it knows what really happened, or when it
+ * is closed. It answers; it does not throw for what the protocol foresees.
+ */
+export interface Store extends WorkflowStore, ExecutorStore {
+  /** Hints from other processes. They may be lost, late or doubled. */
+  subscribe(handlers: StoreHints): void;
+  /** Waits for writes that are under way, up to `drainMs`, then lets go of everything. Idempotent. */
+  close(options?: { readonly drainMs?: number }): Promise<void>;
+}
+
+/** What executions write and read. */
+export interface WorkflowStore {
+  start(request: StartRequest): Promise<StartAnswer>;
+  /** Records one step result. Results of one workflow are recorded in the order of the calls. */
+  checkpoint(ownership: Ownership, result: StepRecord): Promise<WriteAnswer>;
+  recordIntent(ownership: Ownership, intent: IntentRecord): Promise<IntentAnswer>;
+  complete(ownership: Ownership, outcome: OutcomeRecord): Promise<WriteAnswer>;
+  release(ownership: Ownership, release: ReleaseRecord): Promise<WriteAnswer>;
+  verifyOwnership(ownership: Ownership): Promise<boolean>;
+  /** Outcomes of those that have one, and `missing` for those that do not exist; silent about the others. */
+  readOutcomes(workflowIds: readonly string[]): Promise<readonly FoundOutcome[]>;
+  /** Tells other processes that these have outcomes now. A hint, never waited for. */
+  announceOutcome(workflowId: string): void;
+}
+
+/** What an executor as a whole asks. */
+export interface ExecutorStore {
+  registerExecutor(registration: ExecutorRegistration): Promise<number>;
+  heartbeat(executor: ExecutorIdentity, leaseMs: number): Promise<HeartbeatAnswer>;
+  deregisterExecutor(executor: ExecutorIdentity): Promise<void>;
+  claim(request: ClaimRequest): Promise<readonly ClaimedWorkflow[]>;
+  /** What the executor owns by the store's account, to be compared with what it runs. */
+  ownedWorkflows(executor: ExecutorIdentity): Promise<readonly OwnedWorkflow[]>;
+}
+
+/**
+ * One execution's right to write: *who* (token) and *which state it saw* (record version), checked together by every
+ * write. The store alone moves `recordVersion` on.
+ */
+export interface Ownership {
+  readonly workflowId: string;
+  readonly token: string;
+  readonly epoch: number;
+  recordVersion: number;
+}
+
+export interface ExecutorIdentity {
+  readonly executorId: string;
+  /** Grows with every process that registers under the same ID. */
+  readonly incarnation: number;
+}
+
+export interface ExecutorRegistration {
+  readonly executorId: string;
+  readonly appVersion: string;
+  readonly leaseMs: number;
+  readonly host: string;
+  readonly processId: number;
+}
+
+export interface HeartbeatAnswer {
+  readonly state: 'renewed' | 'superseded' | 'unregistered';
+  /** The database's clock, milliseconds since 1970. */
+  readonly clockMs: number;
+}
+
+/** What a workflow is started with. Texts are encoded values. */
+export interface WorkflowStart {
+  readonly workflowId: string;
+  readonly name: string;
+  readonly instance: string | null;
+  readonly input: string;
+  readonly maxAttempts: number;
+  readonly timeoutMs: number | null;
+  /** JSON text, or null. */
+  readonly attributes: string | null;
+}
+
+export interface StartRequest extends WorkflowStart {
+  readonly executor: ExecutorIdentity;
+  readonly appVersion: string;
+  readonly token: string;
+}
+
+export type StartAnswer =
+  | { readonly kind: 'started'; readonly ownership: Ownership }
+  /** The ID is taken: by a workflow of this name, to attach to, or by one of another. */
+  | { readonly kind: 'exists'; readonly name: string; readonly status: string }
+  /** This call started it, and ownership has moved on since: the reply took too long. */
+  | { readonly kind: 'lost' }
+  | Refused;
+
+/** A step's result as recorded. Exactly one of `output` and `error` is text. */
+export interface StepRecord {
+  readonly seq: number;
+  readonly name: string;
+  readonly kind: StepKind;
+  readonly output: string | null;
+  readonly error: string | null;
+  readonly attempts: number;
+  readonly attemptErrors: string | null;
+  readonly childId: string | null;
+  readonly elapsedMs: number;
+}
+
+/** `step`: a body ran. `value`: now, random, uuid. `sleep`. `workflow`: a child's outcome. `start`: a child's handle. */
+export type StepKind = 'step' | 'value' | 'sleep' | 'workflow' | 'start' | 'outcome';
+
+export interface IntentRecord {
+  readonly seq: number;
+  readonly name: string;
+  readonly kind: StepKind;
+  /** For a sleep: how long from now, or until when (milliseconds since 1970); both by the database's clock. */
+  readonly sleep?: { readonly ms: number } | { readonly untilMs: number };
+  readonly child?: ChildStart;
+}
+
+export interface ChildStart extends WorkflowStart {
+  readonly token: string;
+  /** What cancelling the parent does to the child. */
+  readonly onParentCancel: 'cancel' | 'abandon';
+}
+
+export type IntentAnswer =
+  | { readonly kind: 'written'; readonly remainingMs: number | null; readonly child: ChildAnswer | null }
+  | { readonly kind: 'child-name-taken'; readonly name: string }
+  | Denied
+  | Refused;
+
+/** `created`: the caller owns the child and has to run it. `attached`: somebody else does, or did. */
+export type ChildAnswer = 'created' | 'attached';
+
+export type TerminalStatus = 'SUCCESS' | 'ERROR' | 'CANCELLED' | 'DEAD_LETTER';
+
+export interface OutcomeRecord {
+  readonly status: 'SUCCESS' | 'ERROR';
+  readonly output: string | null;
+  readonly error: string | null;
+  readonly attention: string | null;
+}
+
+export type ReleaseRecord =
+  | { readonly to: 'ENQUEUED'; readonly unspendAttempt: boolean }
+  | { readonly to: 'DELAYED'; readonly wakeInMs: number }
+  | { readonly to: 'BLOCKED'; readonly attention: string; readonly detail: string };
+
+export type WriteAnswer = { readonly kind: 'written' } | Denied | Refused;
+
+/** The ownership check failed; see the failure table in docs/protocol.md. */
+export type Denied =
+  | { readonly kind: 'lost' }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'nondeterminism'; readonly found: string }
+  /** The version kept moving without the token changing hands, through every retry. */
+  | { readonly kind: 'conflict' };
+
+/** The database refuses this very item, and would again. Nothing of it was written. */
+export interface Refused {
+  readonly kind: 'refused';
+  readonly error: Error;
+}
+
+export type FoundOutcome =
+  | {
+      readonly kind: 'outcome';
+      readonly workflowId: string;
+      readonly status: TerminalStatus;
+      readonly output: string | null;
+      readonly error: string | null;
+    }
+  | { readonly kind: 'missing'; readonly workflowId: string };
+
+export interface ClaimRequest {
+  readonly executor: ExecutorIdentity;
+  readonly appVersion: string;
+  readonly names: readonly string[];
+  readonly limit: number;
+  /** Only these workflows, when given. */
+  readonly only?: readonly string[];
+  /** The encoded error that a workflow over its attempt limit ends with. */
+  readonly deadLetterError: string;
+}
+
+export interface ClaimedWorkflow {
+  readonly ownership: Ownership;
+  readonly name: string;
+  readonly instance: string | null;
+  readonly attempts: number;
+  readonly reason: 'recovered' | 'claimed';
+  readonly deadlineInMs: number | null;
+  readonly input: string;
+  readonly history: readonly RecordedStep[];
+}
+
+/** One entry of a workflow's history, in the order of `recordVersion`. */
+export interface RecordedStep {
+  readonly seq: number;
+  readonly name: string;
+  readonly kind: StepKind;
+  /** False for an intent whose step has no result yet. */
+  readonly complete: boolean;
+  readonly output: string | null;
+  readonly error: string | null;
+  readonly childId: string | null;
+  readonly remainingMs: number | null;
+  readonly recordVersion: number;
+}
+
+export interface OwnedWorkflow {
+  readonly workflowId: string;
+  readonly token: string;
+  readonly recordVersion: number;
+}
+
+export interface StoreHints {
+  /** A control operation changed this workflow. */
+  readonly onControl: (workflowId: string) => void;
+  /** These workflows have outcomes; null: any may have. */
+  readonly onOutcomes: (workflowIds: readonly string[] | null) => void;
+  /** There may be something to claim. */
+  readonly onWork: () => void;
+  /** Hints may have been lost: whoever waits must look. */
+  readonly onGap: () => void;
+}
