@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
 
 import { EmbeddedPostgresError } from '../errors/embedded-errors.js';
 
@@ -43,4 +44,13 @@ function lookUpAccount(name: string): ServerAccount | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Whether `account` may walk to `directory`: the search permission of it and of all above it. Access lists are not looked at. */
+export function canEnter(directory: string, account: ServerAccount): boolean {
+  const { mode, uid, gid } = statSync(directory);
+  const bit = uid === account.uid ? 0o100 : gid === account.gid ? 0o010 : 0o001;
+  if ((mode & bit) === 0) return false;
+  const parent = dirname(directory);
+  return parent === directory || canEnter(parent, account);
 }

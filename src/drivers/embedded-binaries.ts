@@ -1,7 +1,17 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { cpSync, existsSync, lstatSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { chmodSync, symlinkSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
@@ -20,8 +30,10 @@ const PROBE_TIMEOUT_MS = 20_000;
  * below root's home), or when npm was told to run no install scripts, since then the links between shared libraries are missing. Then a copy
  * with the links is made, once per version, in the directory for temporary files; `node_modules` is never changed.
  */
-export async function locateEmbeddedBinaries(account: ServerAccount | undefined): Promise<string> {
-  const { nativeDir, packageVersion } = findPlatformPackage();
+export async function locateEmbeddedBinaries(
+  account: ServerAccount | undefined,
+  { nativeDir, packageVersion }: PlatformPackage = findPlatformPackage(),
+): Promise<string> {
   const original = join(nativeDir, 'bin');
   if ((await probe(original, account)) === undefined) return original;
   const copy = cachedCopy(nativeDir, packageVersion);
@@ -34,7 +46,9 @@ export async function locateEmbeddedBinaries(account: ServerAccount | undefined)
   );
 }
 
-interface PlatformPackage {
+/** The npm package with the binaries for one platform. */
+export interface PlatformPackage {
+  /** Has `bin`, `lib`, `share` and `pg-symlinks.json`. */
   readonly nativeDir: string;
   readonly packageVersion: string;
 }

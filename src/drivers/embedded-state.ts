@@ -1,8 +1,11 @@
-import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, readSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** More of a log than this helps nobody in an error message. */
 const LOG_EXCERPT_BYTES = 8 * 1024;
+
+/** A kept directory's log starts anew beyond this. */
+const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
 /** Lines of `postmaster.pid`, as `pg_ctl --wait` reads them: the first is the server's process, the eighth its state. */
 const PID_LINE = 0;
@@ -34,26 +37,29 @@ function readPostmasterFile(clusterDir: string): readonly string[] {
   }
 }
 
-/** Bytes in the log, to read on from there. */
-export function logSize(logFile: string): number {
-  return statSync(logFile, { throwIfNoEntry: false })?.size ?? 0;
-}
+/** The log that is appended to from here on. It can be read even when a temporary directory is removed under it. */
+export class ServerLog {
+  readonly descriptor: number;
+  readonly #start: number;
 
-/** The end of what was logged after `start` bytes. */
-export function logSince(logFile: string, start: number): string {
-  let file: number;
-  try {
-    file = openSync(logFile, 'r');
-  } catch {
-    return '';
+  constructor(dataDir: string) {
+    const file = join(dataDir, 'server.log');
+    if ((statSync(file, { throwIfNoEntry: false })?.size ?? 0) > MAX_LOG_BYTES) truncateSync(file);
+    this.descriptor = openSync(file, 'a+', 0o600);
+    this.#start = fstatSync(this.descriptor).size;
   }
-  try {
-    const { size } = fstatSync(file);
-    const from = Math.max(start, size - LOG_EXCERPT_BYTES);
-    const excerpt = Buffer.alloc(Math.max(0, size - from));
-    readSync(file, excerpt, 0, excerpt.length, from);
-    return excerpt.toString('utf8').trim();
-  } finally {
-    closeSync(file);
+
+  /** The end of what was logged since it was opened. */
+  excerpt(): string {
+    const { size } = fstatSync(this.descriptor);
+    const from = Math.max(this.#start, size - LOG_EXCERPT_BYTES);
+    const bytes = Buffer.alloc(Math.max(0, size - from));
+    readSync(this.descriptor, bytes, 0, bytes.length, from);
+    return bytes.toString('utf8').trim();
+  }
+
+  /** Closes this process's descriptor; the server has its own. */
+  close(): void {
+    closeSync(this.descriptor);
   }
 }

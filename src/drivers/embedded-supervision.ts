@@ -12,12 +12,12 @@ import { serverEnvironment } from './embedded-environment.js';
 export interface ServerCommand {
   readonly program: string;
   readonly args: readonly string[];
+  /** Entered before the user is switched, so it need not be one that the account can reach. */
+  readonly cwd: string;
 }
 
 /** The first line that `embedded-supervisor.mjs` reads. */
 export interface SupervisorConfiguration {
-  readonly workDir: string;
-  readonly logFile: string;
   readonly account: ServerAccount | null;
   readonly environment: Readonly<Record<string, string>>;
   readonly initialise: (ServerCommand & { readonly draft: string; readonly target: string }) | null;
@@ -35,8 +35,10 @@ export interface SupervisorAnnouncement {
 
 /** This process's hold on a server. It ends with the process, however that ends. */
 export interface Lifeline {
-  /** The server is gone, whether released or not. */
+  /** The supervisor is gone, whether released or not. */
   readonly ended: boolean;
+  /** Calls back when the supervisor is gone without having been asked to. */
+  onLost(listener: () => void): void;
   /** From here on the lifeline does not keep this process from ending; until then, a start in progress does. */
   background(): void;
   /** Lets go, and waits until the server is down or others are known to hold it. Idempotent. */
@@ -50,20 +52,23 @@ export interface Supervisor {
   readonly announced: Promise<SupervisorAnnouncement | undefined>;
 }
 
-/** Starts the supervisor, which starts the server. */
-export function startSupervisor(configuration: SupervisorConfiguration): Supervisor {
+/** Starts the supervisor, which starts the server. What the programs print goes to the open file `log`. */
+export function startSupervisor(configuration: SupervisorConfiguration, log: number): Supervisor {
   const script = fileURLToPath(new URL('./embedded-supervisor.mjs', import.meta.url));
   const child = spawn(process.execPath, [script], {
     // In a session of its own: an interrupt typed at the terminal is for us, and we end the server by letting go.
     detached: true,
-    stdio: ['pipe', 'pipe', 'ignore'],
+    stdio: ['pipe', 'pipe', log],
     env: serverEnvironment(),
     windowsHide: true,
   });
-  child.stdin.on('error', () => undefined);
-  child.stdin.write(`${JSON.stringify(configuration)}\n`);
-  const lifeline = holdLifeline(child.stdin, child.stdout, child);
-  return { lifeline, announced: firstLine(child.stdout).then(parseAnnouncement) };
+  const { stdin, stdout } = child;
+  // What the types do not know: two pipes were asked for.
+  if (stdin === null || stdout === null) throw new Error('The supervisor has no pipes.');
+  stdin.on('error', () => undefined);
+  stdin.write(`${JSON.stringify(configuration)}\n`);
+  const lifeline = holdLifeline(stdin, stdout, child);
+  return { lifeline, announced: firstLine(stdout).then(parseAnnouncement) };
 }
 
 /** Makes a lifeline of a pair of streams to a supervisor, which may be a child of this process. */
@@ -80,15 +85,23 @@ export function holdLifeline(toSupervisor: Writable, fromSupervisor: Readable, p
 
   const release = async (): Promise<void> => {
     for (const handle of handles) handle.ref();
-    const answered = ended ? undefined : Promise.race([once(fromSupervisor, 'data'), once(fromSupervisor, 'close')]);
-    toSupervisor.end();
-    fromSupervisor.resume();
-    await answered;
+    if (!ended) {
+      const answered = Promise.race([once(fromSupervisor, 'data'), once(fromSupervisor, 'close')]);
+      toSupervisor.end();
+      fromSupervisor.resume();
+      // A broken stream means what a closed one does: nobody is there any more.
+      await answered.catch(() => undefined);
+    }
     for (const handle of handles) handle.destroy();
   };
   return {
     get ended() {
       return ended;
+    },
+    onLost: (listener) => {
+      fromSupervisor.once('close', () => {
+        if (released === undefined) listener();
+      });
     },
     background: () => {
       process?.unref();
@@ -101,15 +114,20 @@ export function holdLifeline(toSupervisor: Writable, fromSupervisor: Readable, p
 /** The next line from a supervisor, or `undefined` when it ended first. */
 export async function firstLine(stream: Readable): Promise<string | undefined> {
   const lines = createInterface({ input: stream });
+  // readline passes a stream's errors on; they end the stream, and that is all there is to know here.
+  lines.on('error', () => undefined);
   return new Promise((resolve) => {
     lines.once('line', (line) => {
       resolve(line);
       lines.close();
       stream.resume();
     });
-    lines.once('close', () => {
-      resolve(undefined);
-    });
+    // A stream that broke is closed without an end, which readline does not notice.
+    for (const ending of [lines, stream]) {
+      ending.once('close', () => {
+        resolve(undefined);
+      });
+    }
   });
 }
 

@@ -9,23 +9,24 @@
 // who ends its side gets "released" when others remain, or our exit once the server is down and its files are removed.
 
 import { spawn } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 
 /**
+ * @typedef {{ program: string, args: string[], cwd: string }} Command
  * @typedef {object} SupervisorConfiguration
- * @property {string} workDir current directory of the programs: one that their user may enter
- * @property {string} logFile
  * @property {{ uid: number, gid: number } | null} account
  * @property {Record<string, string>} environment
- * @property {{ program: string, args: string[], draft: string, target: string } | null} initialise
- * @property {{ program: string, args: string[] }} server
- * @property {{ program: string, args: string[] } | null} stopCommand for systems without signals
+ * @property {Command & { draft: string, target: string } | null} initialise
+ * @property {Command} server
+ * @property {Command | null} stopCommand for systems without signals
  * @property {string | null} shareToken lets others who know it hold the server too
  * @property {string | null} removeAfterwards
  */
 
+/** Our standard error is the log that the starter opened. */
+const LOG = 2;
 const IMMEDIATE_SHUTDOWN_AFTER_MS = 15_000;
 const KILL_AFTER_MS = 20_000;
 
@@ -33,7 +34,6 @@ const KILL_AFTER_MS = 20_000;
 let configuration;
 /** @type {import('node:child_process').ChildProcess | undefined} */
 let program;
-let log = 0;
 let stopping = false;
 /** @type {Set<object>} */
 const lifelines = new Set();
@@ -44,6 +44,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, stopSer
 
 const input = createInterface({ input: process.stdin });
 lifelines.add(input);
+input.on('error', () => undefined);
 input.once('line', (line) => {
   configuration = JSON.parse(line);
   begin();
@@ -54,7 +55,6 @@ input.once('close', () => {
 });
 
 function begin() {
-  log = openSync(configuration.logFile, 'a', 0o600);
   const { initialise } = configuration;
   if (initialise === null) {
     startServer();
@@ -97,6 +97,7 @@ function share(token) {
   const listener = createServer((socket) => {
     socket.on('error', () => socket.destroy());
     const lines = createInterface({ input: socket });
+    lines.on('error', () => undefined);
     lines.once('line', (line) => {
       if (line !== token || stopping) {
         socket.destroy();
@@ -125,19 +126,19 @@ function release(lifeline, acknowledge) {
 }
 
 /**
- * @param {{ program: string, args: string[] }} command
+ * @param {Command} command
  * @param {(status: number | null) => void} onExit
  */
 function run(command, onExit) {
   program = spawn(command.program, command.args, {
-    cwd: configuration.workDir,
+    cwd: command.cwd,
     env: configuration.environment,
-    stdio: ['ignore', log, log],
+    stdio: ['ignore', 'ignore', LOG],
     windowsHide: true,
     ...configuration.account,
   });
   program.once('error', (error) => {
-    writeSync(log, `${String(error)}\n`);
+    process.stderr.write(`${String(error)}\n`);
     finish();
   });
   program.once('exit', onExit);
@@ -154,8 +155,8 @@ function stopServer() {
   if (configuration.stopCommand === null) {
     stopped.kill('SIGINT'); // "fast": sessions are ended, no waiting for clients
   } else {
-    const { program: stopProgram, args } = configuration.stopCommand;
-    spawn(stopProgram, args, { cwd: configuration.workDir, stdio: 'ignore', windowsHide: true });
+    const { program: stopProgram, args, cwd } = configuration.stopCommand;
+    spawn(stopProgram, args, { cwd, stdio: 'ignore', windowsHide: true });
   }
   setTimeout(() => stopped.kill('SIGQUIT'), IMMEDIATE_SHUTDOWN_AFTER_MS);
   setTimeout(() => stopped.kill('SIGKILL'), KILL_AFTER_MS);

@@ -5,13 +5,19 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { EmbeddedPostgresError } from '../errors/embedded-errors.js';
-import type { ServerAccount } from './embedded-account.js';
+import { canEnter, type ServerAccount } from './embedded-account.js';
 import { readProgramVersion } from './embedded-binaries.js';
 import { serverEnvironment } from './embedded-environment.js';
 import { isPortFree, pickFreePort } from './embedded-port.js';
 import { attachToServer, publishServer } from './embedded-sharing.js';
-import { logSince, logSize, postmasterIsAlive, postmasterIsReady } from './embedded-state.js';
-import { type Lifeline, startSupervisor, type SupervisorConfiguration } from './embedded-supervision.js';
+import { postmasterIsAlive, postmasterIsReady, ServerLog } from './embedded-state.js';
+import {
+  type Lifeline,
+  type ServerCommand,
+  startSupervisor,
+  type SupervisorAnnouncement,
+  type SupervisorConfiguration,
+} from './embedded-supervision.js';
 
 /** How to start a PostgreSQL server that belongs to those processes that use it. */
 export interface ServerProcessOptions {
@@ -42,6 +48,12 @@ const READINESS_POLL_MS = 20;
 const CONTENTION_POLL_MS = 100;
 const SUPERUSER = 'postgres';
 
+/**
+ * Names a directory that the server's user owns but cannot walk to, such as one below root's home: the supervisor enters it before it
+ * switches the user, and through this link Linux reaches it without asking for the way.
+ */
+const CURRENT_DIRECTORY = '/proc/self/cwd';
+
 /** The cluster's place below a data directory, which also holds the log and the file by which processes find the server. */
 export function clusterDirOf(dataDir: string): string {
   return join(dataDir, 'cluster');
@@ -55,17 +67,18 @@ export function clusterDirOf(dataDir: string): string {
  */
 export async function startServer(options: ServerProcessOptions): Promise<RunningServer> {
   const version = parseVersion(await readProgramVersion(options.binDir, 'postgres', options.account));
-  const dataDir = prepareDataDir(options);
   const deadline = performance.now() + START_TIMEOUT_MS;
   for (;;) {
+    const dataDir = prepareDataDir(options);
     if (options.dataDir !== undefined) {
       const joined = await attachToServer(dataDir);
-      if (joined !== undefined) return running(joined.connectionString, joined.version, joined.lifeline);
+      if (joined !== undefined) return running(joined, joined.lifeline);
     }
     const attempt = await attemptStart(options, dataDir, version, deadline);
-    if (attempt.kind === 'started') return running(attempt.connectionString, version, attempt.lifeline);
-    const retry = attempt.kind !== 'failed' && performance.now() < deadline;
-    if (!retry) throw startFailure(attempt, dataDir);
+    const temporaryDir = options.dataDir === undefined ? dataDir : undefined;
+    if (attempt.kind === 'started') return running({ ...attempt, version }, attempt.lifeline, temporaryDir);
+    if (temporaryDir !== undefined) rmSync(temporaryDir, { recursive: true, force: true });
+    if (attempt.kind === 'failed' || performance.now() > deadline) throw startFailure(attempt, dataDir);
     // Another process is starting or stopping a server here, or took the port between our look and our start.
     await delay(CONTENTION_POLL_MS);
   }
@@ -81,54 +94,83 @@ async function attemptStart(
   version: string,
   deadline: number,
 ): Promise<StartAttempt> {
-  const port = options.port ?? (await pickFreePort());
-  const configuration = configure(options, dataDir, port);
-  const logStart = logSize(configuration.logFile);
-  const { lifeline, announced } = startSupervisor(configuration);
-  const clusterDir = clusterDirOf(dataDir);
-  const announcement = await announced;
-  const serverPid = announcement?.serverPid;
-  if (serverPid !== undefined) {
-    while (!lifeline.ended && performance.now() < deadline) {
-      if (postmasterIsReady(clusterDir, serverPid)) {
-        const connectionString = `postgresql://${SUPERUSER}@127.0.0.1:${String(port)}/postgres`;
-        const { shareToken } = configuration;
-        const sharePort = announcement?.sharePort;
-        if (shareToken !== null && sharePort !== undefined) {
-          publishServer(dataDir, { connectionString, version, sharePort, shareToken });
-        }
-        return { kind: 'started', connectionString, lifeline };
-      }
-      await delay(READINESS_POLL_MS);
+  const log = new ServerLog(dataDir);
+  try {
+    const port = options.port ?? (await pickFreePort());
+    const configuration = configure(options, dataDir, port);
+    const { lifeline, announced } = startSupervisor(configuration, log.descriptor);
+    const announcement = await announced;
+    if (await becomesReady(lifeline, dataDir, announcement, deadline)) {
+      const connectionString = `postgresql://${SUPERUSER}@127.0.0.1:${String(port)}/postgres`;
+      publish(dataDir, { connectionString, version }, configuration, announcement);
+      return { kind: 'started', connectionString, lifeline };
     }
+    await lifeline.release();
+    const failure = { log: log.excerpt() };
+    if (options.dataDir !== undefined && postmasterIsAlive(clusterDirOf(dataDir)))
+      return { kind: 'contended', ...failure };
+    if (options.port === undefined && !(await isPortFree(port))) return { kind: 'port-taken', ...failure };
+    return { kind: 'failed', ...failure };
+  } finally {
+    log.close();
   }
-  // Before the supervisor is let go, since a failed temporary server takes its log with it.
-  const log = logSince(configuration.logFile, logStart);
-  await lifeline.release();
-  if (options.dataDir !== undefined && postmasterIsAlive(clusterDir)) return { kind: 'contended', log };
-  if (options.port === undefined && !(await isPortFree(port))) return { kind: 'port-taken', log };
-  return { kind: 'failed', log };
+}
+
+async function becomesReady(
+  lifeline: Lifeline,
+  dataDir: string,
+  announcement: SupervisorAnnouncement | undefined,
+  deadline: number,
+): Promise<boolean> {
+  const serverPid = announcement?.serverPid;
+  if (serverPid === undefined) return false;
+  const clusterDir = clusterDirOf(dataDir);
+  while (!lifeline.ended && performance.now() < deadline) {
+    if (postmasterIsReady(clusterDir, serverPid)) {
+      // For a supervisor that is killed: the server must not run on unsupervised.
+      lifeline.onLost(() => {
+        if (postmasterIsReady(clusterDir, serverPid)) process.kill(serverPid, 'SIGINT');
+      });
+      return true;
+    }
+    await delay(READINESS_POLL_MS);
+  }
+  return false;
+}
+
+function publish(
+  dataDir: string,
+  server: { readonly connectionString: string; readonly version: string },
+  { shareToken }: SupervisorConfiguration,
+  announcement: SupervisorAnnouncement | undefined,
+): void {
+  const sharePort = announcement?.sharePort;
+  if (shareToken !== null && sharePort !== undefined) publishServer(dataDir, { ...server, sharePort, shareToken });
 }
 
 function configure(options: ServerProcessOptions, dataDir: string, port: number): SupervisorConfiguration {
   const clusterDir = clusterDirOf(dataDir);
-  const program = (name: string): string => join(options.binDir, name);
   const draft = join(dataDir, `draft-${randomBytes(6).toString('hex')}`);
   const temporary = options.dataDir === undefined;
-  const initdbArguments = ['-D', draft, '-U', SUPERUSER, '-A', 'trust', '-E', 'UTF8', '--locale=C'];
+  const { account } = options;
+  const reachable = process.platform !== 'linux' || account === undefined || canEnter(dataDir, account);
+  const command = (name: string, directory: string, args: readonly string[]): ServerCommand => ({
+    program: join(options.binDir, name),
+    args: ['-D', reachable ? directory : CURRENT_DIRECTORY, ...args],
+    cwd: directory,
+  });
+  const initdbArguments = ['-U', SUPERUSER, '-A', 'trust', '-E', 'UTF8', '--locale=C'];
   // A temporary cluster does not outlive its server, let alone a power cut.
   if (temporary) initdbArguments.push('--no-sync');
-  const stopArguments = ['stop', '-D', clusterDir, '-m', 'fast', '-W'];
   return {
-    workDir: dataDir,
-    logFile: join(dataDir, 'server.log'),
-    account: options.account ?? null,
+    account: account ?? null,
     environment: serverEnvironment(),
     initialise: existsSync(clusterDir)
       ? null
-      : { program: program('initdb'), args: initdbArguments, draft, target: clusterDir },
-    server: { program: program('postgres'), args: ['-D', clusterDir, ...settingArguments(options, port)] },
-    stopCommand: process.platform === 'win32' ? { program: program('pg_ctl'), args: stopArguments } : null,
+      : { ...command('initdb', draft, initdbArguments), draft, target: clusterDir },
+    server: command('postgres', clusterDir, settingArguments(options, port)),
+    stopCommand:
+      process.platform === 'win32' ? command('pg_ctl', clusterDir, ['stop', '--mode=fast', '--no-wait']) : null,
     shareToken: temporary ? null : randomBytes(32).toString('hex'),
     removeAfterwards: temporary ? dataDir : null,
   };
@@ -157,9 +199,21 @@ function prepareDataDir(options: ServerProcessOptions): string {
   return realpathSync(options.dataDir);
 }
 
-function running(connectionString: string, version: string, lifeline: Lifeline): RunningServer {
+function running(
+  { connectionString, version }: Pick<RunningServer, 'connectionString' | 'version'>,
+  lifeline: Lifeline,
+  temporaryDir?: string,
+): RunningServer {
   lifeline.background();
-  return { connectionString, version, stop: () => lifeline.release() };
+  return {
+    connectionString,
+    version,
+    stop: async () => {
+      await lifeline.release();
+      // The supervisor has removed it, unless it was killed.
+      if (temporaryDir !== undefined) rmSync(temporaryDir, { recursive: true, force: true });
+    },
+  };
 }
 
 function startFailure(
