@@ -175,30 +175,40 @@ export class SessionDriver implements Driver {
     body: (client: unknown, run: (statement: Statement) => Promise<SqlRow[]>) => Promise<Result>,
   ): Promise<Result> {
     // Whatever the body throws is the caller's, whether it looks like a failure of the connection or not.
-    let bodyError: { readonly error: unknown } | undefined;
+    const bodyErrors: unknown[] = [];
+    let bodyEnd: Promise<void> | undefined;
+    const runBody = async (client: unknown, run: Session['run']): Promise<Result> => {
+      try {
+        return await body(client, async (statement) => {
+          // A mismatch would abort the transaction, too late for a second try.
+          const name = session.traits.isPooled ? undefined : statement.name;
+          return this.#run(session, run, { ...statement, name });
+        });
+      } catch (error) {
+        bodyErrors.push(error);
+        throw error;
+      }
+    };
     try {
       return await session.transaction(
         start,
-        async (client, run) => {
-          try {
-            return await body(client, async (statement) => {
-              // A mismatch would abort the transaction, too late for a second try.
-              const name = session.traits.isPooled ? undefined : statement.name;
-              return this.#run(session, run, { ...statement, name });
-            });
-          } catch (error) {
-            bodyError = { error };
-            throw error;
-          }
+        (client, run) => {
+          const running = runBody(client, run);
+          bodyEnd = running.then(noop, noop);
+          return running;
         },
         () => watch(session, timeoutMs),
       );
     } catch (error) {
-      if (bodyError !== undefined) throw bodyError.error;
-      throw sessionFailure(session, error);
+      const failure = bodyErrors.length > 0 ? undefined : sessionFailure(session, error);
+      // When the connection broke the body may still be running. Nobody expects it to, once this call has returned.
+      await bodyEnd;
+      throw bodyErrors.length > 0 ? bodyErrors[0] : failure;
     }
   }
 }
+
+const noop = (): void => undefined;
 
 /** Destroys the session when time is up; what is in flight on it then rejects. */
 function watch(session: Session, timeoutMs: number): () => void {

@@ -1,0 +1,50 @@
+import { DriverConfigurationError } from '../errors/database-errors.js';
+import type { Driver } from './driver.js';
+import type { DriverOptions } from './driver-options.js';
+import { createPgDriver } from './pg-driver.js';
+import type { PgPool } from './pg-library.js';
+import { createPostgresDriver } from './postgres-driver.js';
+import type { PostgresSql } from './postgres-library.js';
+
+/** What a driver can be opened on: a connection string, a `pg` pool, or porsager's `sql`. */
+export type DriverTarget = string | PgPool | PostgresSql;
+
+/**
+ * Opens a driver on whatever the application has. For a connection string, `pg` is taken if it is installed, else
+ * `postgres`: with `pg` a statement that is not prepared takes one round trip, with `postgres` two.
+ * @throws DriverConfigurationError when no library is installed, or `target` is neither.
+ */
+export async function openDriver(target: DriverTarget, options: DriverOptions = {}): Promise<Driver> {
+  if (isPostgresSql(target)) return createPostgresDriver({ ...options, sql: target });
+  if (isPgPool(target)) return createPgDriver({ ...options, pool: target });
+  if (typeof target !== 'string') {
+    throw new DriverConfigurationError("Neither a connection string, nor a pool of 'pg', nor an sql of 'postgres'.");
+  }
+  try {
+    return await createPgDriver({ ...options, connectionString: target });
+  } catch (pgError) {
+    if (!(pgError instanceof DriverConfigurationError)) throw pgError;
+    try {
+      return await createPostgresDriver({ ...options, connectionString: target });
+    } catch (postgresError) {
+      if (!(postgresError instanceof DriverConfigurationError)) throw postgresError;
+      throw new DriverConfigurationError("Neither 'pg' nor 'postgres' could be loaded. Install one: npm install pg", {
+        cause: new AggregateError([pgError, postgresError]),
+      });
+    }
+  }
+}
+
+/** By shape, since the application may have another copy of the library. */
+export function isPgPool(target: unknown): target is PgPool {
+  if (typeof target !== 'object' || target === null) return false;
+  const { connect, query, totalCount } = target as Record<string, unknown>;
+  return typeof connect === 'function' && typeof query === 'function' && typeof totalCount === 'number';
+}
+
+/** By shape, since the application may have another copy of the library. */
+export function isPostgresSql(target: unknown): target is PostgresSql {
+  if (typeof target !== 'function') return false;
+  const { begin, unsafe } = target as unknown as Record<string, unknown>;
+  return typeof begin === 'function' && typeof unsafe === 'function';
+}
