@@ -1,0 +1,254 @@
+import type { Socket } from 'node:net';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+
+/** A statement on its way to the server. A prepared one is shown with the text that it was parsed from. */
+export interface ProxyStatement {
+  readonly sql: string;
+  /** Name of the server-side prepared statement; empty for an unnamed one and for the simple protocol. */
+  readonly statementName: string;
+  readonly connectionId: number;
+}
+
+/** What happens to a statement that matches. */
+export type ProxyFault =
+  /** The server executes it; its reply is swallowed, and the connection is cut when the server is done. */
+  | { readonly do: 'drop-reply'; readonly reset?: boolean }
+  /** The connection is cut; the server never sees the statement. */
+  | { readonly do: 'cut-before'; readonly reset?: boolean }
+  /** The connection stays open and carries nothing any more. The statement itself still gets through if so asked. */
+  | { readonly do: 'black-hole'; readonly afterForwarding?: boolean }
+  /** The statement, and what follows it on the connection, is held back. */
+  | { readonly do: 'delay'; readonly delayMs: number };
+
+/** A fault that waits for its statement, as the proxy keeps it. */
+export interface Arming {
+  readonly fault: ProxyFault;
+  readonly matches: (statement: ProxyStatement) => boolean;
+  remaining: number;
+  hits: number;
+  readonly report: (statement: ProxyStatement) => void;
+}
+
+const SSL_REQUEST = 80877103;
+const GSS_REQUEST = 80877104;
+const CANCEL_REQUEST = 80877102;
+
+/** What a link asks of the proxy, and tells it. */
+export interface LinkEvents {
+  readonly onStatement: (statement: ProxyStatement) => Arming | undefined;
+  readonly onCancelRequest: () => void;
+  readonly onFault: (arming: Arming, statement: ProxyStatement) => void;
+  readonly fragmentBytes: () => number | undefined;
+  readonly onClosed: () => void;
+}
+
+/** One client's connection and its counterpart on the server's side. */
+export class ProxyLink {
+  readonly #id: number;
+  readonly #client: Socket;
+  readonly #server: Socket;
+  readonly #events: LinkEvents;
+  readonly #prepared = new Map<string, string>();
+  readonly #portals = new Map<string, ProxyStatement>();
+  #fromClient = Buffer.alloc(0);
+  #fromServer = Buffer.alloc(0);
+  #toServer: Promise<void> = Promise.resolve();
+  #toClient: Promise<void> = Promise.resolve();
+  /** Messages that do nothing yet: until Sync, Flush or a simple query, the server need not see them. */
+  #batch: Buffer[] = [];
+  #batchStatements: ProxyStatement[] = [];
+  #isStarted = false;
+  #isBlackHole = false;
+  #isClosed = false;
+  /** ReadyForQuery messages that the server still owes, the one of the start included. */
+  #owed = 1;
+  /** Once set, replies are swallowed after that many more ReadyForQuery messages; then the link is cut. */
+  #swallow: { after: number; arming: Arming; statement: ProxyStatement; reset: boolean } | undefined;
+
+  constructor(id: number, client: Socket, server: Socket, events: LinkEvents) {
+    this.#id = id;
+    this.#client = client;
+    this.#server = server;
+    this.#events = events;
+    server.on('error', () => undefined);
+    client.on('data', (data) => {
+      if (this.#isBlackHole) return;
+      this.#fromClient = Buffer.concat([this.#fromClient, data]);
+      this.#readClient();
+    });
+    server.on('data', (data) => {
+      if (this.#isBlackHole) return;
+      this.#fromServer = Buffer.concat([this.#fromServer, data]);
+      this.#readServer();
+    });
+    // The end of one side is passed on when all that came before it has been.
+    client.on('end', () => void this.#toServer.then(() => this.cut(false)));
+    server.on('end', () => {
+      if (!this.#isBlackHole) void this.#toClient.then(() => this.cut(false));
+    });
+    client.on('close', () => {
+      this.cut(false);
+    });
+    server.on('close', () => {
+      if (!this.#isBlackHole) void this.#toClient.then(() => this.cut(false));
+    });
+  }
+
+  cut(reset: boolean): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const socket of [this.#client, this.#server]) {
+      if (reset && !socket.destroyed) socket.resetAndDestroy();
+      else socket.destroy();
+    }
+    this.#events.onClosed();
+  }
+
+  blackHole(): void {
+    this.#isBlackHole = true;
+  }
+
+  #readClient(): void {
+    while (!this.#isStarted) {
+      if (!this.#readStart()) return;
+    }
+    for (;;) {
+      const message = takeMessage(this.#fromClient);
+      if (message === undefined) return;
+      this.#fromClient = this.#fromClient.subarray(message.length);
+      this.#clientMessage(message);
+    }
+  }
+
+  /** Reads one of the messages without a type that open a connection. */
+  #readStart(): boolean {
+    const data = this.#fromClient;
+    if (data.length < 8 || data.length < data.readInt32BE(0)) return false;
+    const message = data.subarray(0, data.readInt32BE(0));
+    const code = data.readInt32BE(4);
+    this.#fromClient = data.subarray(message.length);
+    if (code === SSL_REQUEST || code === GSS_REQUEST) {
+      this.#client.write('N');
+      return true;
+    }
+    if (code === CANCEL_REQUEST) this.#events.onCancelRequest();
+    this.#isStarted = true;
+    this.#forward([message], undefined, undefined);
+    return true;
+  }
+
+  #clientMessage(message: Buffer): void {
+    this.#batch.push(message);
+    const type = String.fromCharCode(message[0] ?? 0);
+    switch (type) {
+      case 'P': {
+        const { value: name, next } = readText(message, 5);
+        this.#prepared.set(name, readText(message, next).value);
+        return;
+      }
+      case 'B': {
+        const { value: portal, next } = readText(message, 5);
+        const { value: statementName } = readText(message, next);
+        const sql = this.#prepared.get(statementName) ?? '';
+        this.#portals.set(portal, { sql, statementName, connectionId: this.#id });
+        return;
+      }
+      case 'E': {
+        const statement = this.#portals.get(readText(message, 5).value);
+        if (statement !== undefined) this.#batchStatements.push(statement);
+        return;
+      }
+      case 'D':
+      case 'C':
+        return;
+      case 'Q':
+        this.#batchStatements.push({ sql: readText(message, 5).value, statementName: '', connectionId: this.#id });
+        break;
+    }
+    this.#sendBatch(type === 'Q' || type === 'S');
+  }
+
+  #sendBatch(endsWithReady: boolean): void {
+    const batch = this.#batch.splice(0);
+    let hit: { arming: Arming; statement: ProxyStatement } | undefined;
+    for (const statement of this.#batchStatements.splice(0)) {
+      const arming = this.#events.onStatement(statement);
+      if (arming !== undefined) hit ??= { arming, statement };
+    }
+    const repliesBefore = this.#owed;
+    if (endsWithReady) this.#owed++;
+    if (hit?.arming.fault.do === 'drop-reply') {
+      this.#swallow = { ...hit, after: repliesBefore, reset: hit.arming.fault.reset ?? false };
+    }
+    this.#forward(batch, hit?.arming, hit?.statement);
+  }
+
+  #forward(messages: Buffer[], arming: Arming | undefined, statement: ProxyStatement | undefined): void {
+    this.#toServer = this.#toServer.then(async () => {
+      if (this.#isClosed || this.#isBlackHole) return;
+      const fault = arming?.fault;
+      if (arming !== undefined && statement !== undefined && fault?.do !== 'drop-reply') {
+        this.#events.onFault(arming, statement);
+      }
+      if (fault?.do === 'cut-before') {
+        this.cut(fault.reset ?? false);
+        return;
+      }
+      if (fault?.do === 'black-hole') {
+        this.blackHole();
+        if (fault.afterForwarding !== true) return;
+      }
+      if (fault?.do === 'delay') await pause(fault.delayMs);
+      await this.#write(this.#server, Buffer.concat(messages));
+    });
+  }
+
+  #readServer(): void {
+    const replies: Buffer[] = [];
+    for (;;) {
+      const message = takeMessage(this.#fromServer);
+      if (message === undefined) break;
+      this.#fromServer = this.#fromServer.subarray(message.length);
+      const swallow = this.#swallow;
+      const isReady = message[0] === 90; /* Z */
+      if (isReady) this.#owed--;
+      if (swallow === undefined || swallow.after > 0) replies.push(message);
+      if (!isReady || swallow === undefined) continue;
+      if (swallow.after-- > 0) continue;
+      void this.#toClient.then(() => {
+        this.#events.onFault(swallow.arming, swallow.statement);
+        this.cut(swallow.reset);
+      });
+      break;
+    }
+    if (replies.length === 0) return;
+    this.#toClient = this.#toClient.then(() => this.#write(this.#client, Buffer.concat(replies)));
+  }
+
+  async #write(socket: Socket, data: Buffer): Promise<void> {
+    const maxBytes = this.#events.fragmentBytes();
+    if (maxBytes === undefined) {
+      if (!socket.destroyed) socket.write(data);
+      return;
+    }
+    for (let from = 0; from < data.length && !socket.destroyed;) {
+      const to = Math.min(data.length, from + 1 + Math.floor(Math.random() * maxBytes));
+      socket.write(data.subarray(from, to));
+      from = to;
+      await nextTurn();
+    }
+  }
+}
+
+/** The first whole message (type, length, body) in `data`. */
+function takeMessage(data: Buffer): Buffer | undefined {
+  if (data.length < 5) return undefined;
+  const length = 1 + data.readInt32BE(1);
+  return data.length < length ? undefined : data.subarray(0, length);
+}
+
+/** Reads a text that ends with a zero byte. */
+function readText(message: Buffer, start: number): { value: string; next: number } {
+  const end = message.indexOf(0, start);
+  return { value: message.toString('utf8', start, end), next: end + 1 };
+}
