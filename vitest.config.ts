@@ -24,9 +24,9 @@ function legacyDecorators(): Plugin {
 }
 
 function optionsFor(fileName: string): ts.CompilerOptions {
-  const configFile = ts.findConfigFile(dirname(fileName), ts.sys.fileExists);
+  const configFile = ts.findConfigFile(dirname(fileName), (path) => ts.sys.fileExists(path));
   if (configFile === undefined) throw new Error(`No tsconfig.json above ${fileName}.`);
-  const { config } = ts.readConfigFile(configFile, ts.sys.readFile) as { config: unknown };
+  const { config } = ts.readConfigFile(configFile, (path) => ts.sys.readFile(path)) as { config: unknown };
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, dirname(configFile));
   return { ...options, module: ts.ModuleKind.ESNext, sourceMap: true, inlineSources: true };
 }

@@ -139,7 +139,7 @@ function createLibraryLinks(nativeDir: string, draft: string): void {
 
 function isOurs(directory: string): boolean {
   const found = lstatSync(directory, { throwIfNoEntry: false });
-  if (found === undefined || !found.isDirectory()) return false;
+  if (found?.isDirectory() !== true) return false;
   if (process.getuid === undefined) return true;
   return found.uid === process.getuid() && (found.mode & 0o022) === 0;
 }

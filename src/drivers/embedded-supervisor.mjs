@@ -32,6 +32,7 @@ const KILL_AFTER_MS = 20_000;
 
 /** @type {SupervisorConfiguration} */
 let configuration;
+let configured = false;
 /** @type {import('node:child_process').ChildProcess | undefined} */
 let program;
 let stopping = false;
@@ -46,11 +47,12 @@ const input = createInterface({ input: process.stdin });
 lifelines.add(input);
 input.on('error', () => undefined);
 input.once('line', (line) => {
-  configuration = JSON.parse(line);
+  configuration = /** @type {SupervisorConfiguration} */ (JSON.parse(line));
+  configured = true;
   begin();
 });
 input.once('close', () => {
-  if (configuration === undefined) process.exit(0);
+  if (!configured) process.exit(0);
   release(input, () => process.stdout.write('released\n'));
 });
 
@@ -147,6 +149,7 @@ function run(command, onExit) {
 function stopServer() {
   if (stopping) return;
   stopping = true;
+  if (!configured) process.exit(0);
   if (program === undefined) {
     finish();
     return;
