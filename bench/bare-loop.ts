@@ -1,0 +1,66 @@
+import pg from 'pg';
+
+import { BareProtocol, type BareWorkflow } from './bare-protocol.js';
+import type { StepMeter } from './closed-loop.js';
+import { installProtocol } from './install-protocol.js';
+import type { Work } from './protocol.js';
+import { databaseUrl, type HostedSubject, hostSubject } from './worker-host.js';
+
+/** Started ahead in one statement, so that the checkpoint loop is nothing but checkpoints. */
+const STARTED_AHEAD = 1_000;
+
+/**
+ * What PostgreSQL gives to one client on one connection. Three loops, each closed and alone:
+ *
+ * - `commit`: insert one small row, prepared. The floor of any durable write: a round trip, a transaction, a flush of the WAL.
+ * - `checkpoint`: record one step after another through the protocol's function.
+ * - `workflow`: start, checkpoints, complete: every commit that a workflow makes, in sequence.
+ */
+await hostSubject(launch);
+
+async function launch(): Promise<HostedSubject> {
+  const client = new pg.Client({ connectionString: databaseUrl() });
+  await client.connect();
+  await installProtocol(client);
+  await client.query(
+    'CREATE TABLE public.floor (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, value text NOT NULL)',
+  );
+  const protocol = await BareProtocol.register(client);
+  const meter: StepMeter = { steps: 0 };
+  const ahead: BareWorkflow[] = [];
+
+  const recordSteps = async (workflow: BareWorkflow, steps: number): Promise<void> => {
+    for (let index = 0; index < steps; index++) {
+      await protocol.checkpoint(workflow);
+      meter.steps++;
+    }
+  };
+
+  const perform = async (work: Work, steps: number): Promise<void> => {
+    switch (work) {
+      case 'commit':
+        for (let index = 0; index < steps; index++) {
+          await client.query({
+            name: 'floor',
+            text: 'INSERT INTO public.floor (value) VALUES ($1)',
+            values: [String(index)],
+          });
+          meter.steps++;
+        }
+        return;
+      case 'checkpoint': {
+        if (ahead.length === 0) ahead.push(...(await protocol.start(STARTED_AHEAD)));
+        const workflow = ahead.pop();
+        if (workflow === undefined) throw new Error('Starting ahead started nothing.');
+        return recordSteps(workflow, steps);
+      }
+      case 'workflow': {
+        const [workflow] = await protocol.start(1);
+        if (workflow === undefined) throw new Error('Starting a workflow started nothing.');
+        await recordSteps(workflow, steps);
+        return protocol.complete(workflow);
+      }
+    }
+  };
+  return { about: 'bare pg client, one connection', meter, perform, close: () => client.end() };
+}

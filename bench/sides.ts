@@ -1,0 +1,19 @@
+import type { Work } from './protocol.js';
+
+export const SIDE_NAMES = ['dbos', 'holdfast', 'bare'] as const;
+
+/** Who is measured. */
+export type SideName = (typeof SIDE_NAMES)[number];
+
+/** The programs of the sides, relative to this directory. */
+export const PROGRAMS: Readonly<Record<SideName, string>> = {
+  dbos: './peers/dbos/worker.ts',
+  holdfast: './holdfast-worker.ts',
+  bare: './bare-loop.ts',
+};
+
+/** The loops of a side. The bare client has one connection, so that only scenarios with one workflow at a time are for it. */
+export function worksOf(side: SideName, concurrency: number): readonly Work[] {
+  if (side !== 'bare') return ['workflow'];
+  return concurrency === 1 ? ['commit', 'checkpoint', 'workflow'] : [];
+}

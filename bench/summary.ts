@@ -1,0 +1,86 @@
+import type { Measurement } from './measure.js';
+import type { Work } from './protocol.js';
+import type { Scenario } from './scenarios.js';
+import type { SideName } from './sides.js';
+import { type Spread, spreadOf } from './statistics.js';
+
+/** One side in one scenario, over all rounds. */
+export interface SideSummary {
+  readonly side: SideName;
+  readonly work: Work;
+  readonly scenario: string;
+  readonly stepsPerSecond: Spread;
+  readonly workflowsPerSecond: number;
+  readonly p50Ms: number | null;
+  readonly p99Ms: number | null;
+  readonly clientCpuMsPerWorkflow: number;
+  readonly serverCpuMsPerWorkflow: number | null;
+  readonly walBytesPerStep: number;
+  /** The worst of the rounds. */
+  readonly foreignCpuShare: number | null;
+}
+
+/** Holdfast's steps/s to another loop's, each ratio of two neighbouring windows of one round. */
+export interface Comparison {
+  readonly scenario: string;
+  readonly to: 'dbos' | `bare ${Work}`;
+  readonly ratio: Spread;
+  readonly target: number | null;
+}
+
+export function summarise(measurements: readonly Measurement[]): readonly SideSummary[] {
+  const groups = new Map<string, Measurement[]>();
+  for (const measurement of measurements) {
+    const key = `${measurement.scenario} ${measurement.side} ${measurement.work}`;
+    groups.set(key, [...(groups.get(key) ?? []), measurement]);
+  }
+  return [...groups.values()].flatMap(summariseGroup);
+}
+
+function summariseGroup(group: readonly Measurement[]): readonly SideSummary[] {
+  const [first] = group;
+  const stepsPerSecond = spreadOf(group.map((one) => one.stepsPerSecond));
+  if (first === undefined || stepsPerSecond === null) return [];
+  const median = (read: (one: Measurement) => number | null | undefined): number | null =>
+    spreadOf(group.map(read).filter((value) => typeof value === 'number'))?.median ?? null;
+  return [
+    {
+      side: first.side,
+      work: first.work,
+      scenario: first.scenario,
+      stepsPerSecond,
+      workflowsPerSecond: median((one) => one.workflowsPerSecond) ?? 0,
+      p50Ms: median((one) => one.latencyMs?.p50),
+      p99Ms: median((one) => one.latencyMs?.p99),
+      clientCpuMsPerWorkflow: median((one) => one.clientCpuMsPerWorkflow) ?? 0,
+      serverCpuMsPerWorkflow: median((one) => one.serverCpuMsPerWorkflow),
+      walBytesPerStep: median((one) => one.walBytesPerStep) ?? 0,
+      foreignCpuShare: spreadOf(group.map((one) => one.foreignCpuShare).filter((share) => share !== null))?.max ?? null,
+    },
+  ];
+}
+
+/** Compares within rounds only: what disturbs a machine for minutes disturbs both windows of a pair. */
+export function compare(scenarios: readonly Scenario[], measurements: readonly Measurement[]): readonly Comparison[] {
+  return scenarios.flatMap((scenario) => {
+    const mine = measurements.filter((one) => one.scenario === scenario.name);
+    const against = (to: Comparison['to'], side: SideName, work: Work, target: number | undefined): Comparison[] => {
+      const ratio = spreadOf(ratiosTo(mine, side, work));
+      return ratio === null ? [] : [{ scenario: scenario.name, to, ratio, target: target ?? null }];
+    };
+    return [
+      ...against('dbos', 'dbos', 'workflow', scenario.targets.dbos),
+      ...against('bare checkpoint', 'bare', 'checkpoint', scenario.targets.bareCheckpoint),
+      ...against('bare workflow', 'bare', 'workflow', undefined),
+    ];
+  });
+}
+
+function ratiosTo(measurements: readonly Measurement[], side: SideName, work: Work): number[] {
+  return measurements
+    .filter((one) => one.side === 'holdfast')
+    .flatMap((holdfast) => {
+      const other = measurements.find((one) => one.side === side && one.work === work && one.round === holdfast.round);
+      return other === undefined ? [] : [holdfast.stepsPerSecond / other.stepsPerSecond];
+    });
+}
