@@ -50,13 +50,17 @@ class ReplacingStream implements NotificationStream {
     await this.#finished;
   }
 
+  #isClosed(): boolean {
+    return this.#closed.signal.aborted;
+  }
+
   async #keepListening(): Promise<void> {
     let failures = 0;
-    while (!this.#closed.signal.aborted) {
+    while (!this.#isClosed()) {
       const cause = await this.#listenOnce(() => {
         failures = 0;
       });
-      if (this.#closed.signal.aborted) return;
+      if (this.#isClosed()) return;
       this.#handlers.onLost(cause);
       await this.#pause(this.#delayMs(failures));
       failures++;
@@ -124,7 +128,7 @@ function within(timeoutMs: number, signal: AbortSignal, work: Promise<unknown> |
     };
     const onAbort = (): void => {
       finish(() => {
-        reject(signal.reason as Error);
+        reject(signal.reason);
       });
     };
     const timer = setTimeout(() => {

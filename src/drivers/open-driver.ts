@@ -4,10 +4,10 @@ import type { DriverOptions } from './driver-options.js';
 import { createPgDriver } from './pg-driver.js';
 import type { PgPool } from './pg-library.js';
 import { createPostgresDriver } from './postgres-driver.js';
-import type { PostgresSql } from './postgres-library.js';
+import type { CallersSql } from './postgres-library.js';
 
 /** What a driver can be opened on: a connection string, a `pg` pool, or porsager's `sql`. */
-export type DriverTarget = string | PgPool | PostgresSql;
+export type DriverTarget = string | PgPool | CallersSql;
 
 /**
  * Opens a driver on whatever the application has. For a connection string, `pg` is taken if it is installed, else
@@ -43,7 +43,7 @@ export function isPgPool(target: unknown): target is PgPool {
 }
 
 /** By shape, since the application may have another copy of the library. */
-export function isPostgresSql(target: unknown): target is PostgresSql {
+export function isPostgresSql(target: unknown): target is CallersSql {
   if (typeof target !== 'function') return false;
   const { begin, unsafe } = target as unknown as Record<string, unknown>;
   return typeof begin === 'function' && typeof unsafe === 'function';

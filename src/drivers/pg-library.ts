@@ -59,9 +59,9 @@ export interface PgPoolConfig extends PgConnectionConfig {
   readonly idleTimeoutMillis: number;
 }
 
-export interface PgClientClass {
-  new (config: PgConnectionConfig): PgConnection & { connect(): Promise<unknown>; end(): Promise<void> };
-}
+export type PgClientClass = new (
+  config: PgConnectionConfig,
+) => PgConnection & { connect(): Promise<unknown>; end(): Promise<void> };
 
 export interface PgLibrary {
   readonly Client: PgClientClass;

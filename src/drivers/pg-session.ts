@@ -1,8 +1,9 @@
-import { ConnectionUnavailableError, DatabaseError } from '../errors/database-errors.js';
+import { ConnectionUnavailableError } from '../errors/database-errors.js';
 import type { SqlParameter, SqlRow } from './driver.js';
 import { connectionFailure } from './failures.js';
 import type { PgClient, PgPool, PgResult } from './pg-library.js';
 import {
+  assertCommitted,
   PROBE_SESSION,
   readTraits,
   SET_SESSION_MODES,
@@ -60,12 +61,7 @@ export class PgSession implements Session {
       throw error;
     }
     const { command } = await watched(watch, this.#send('COMMIT', [], undefined));
-    // The server answers COMMIT of a transaction in which a statement failed with ROLLBACK, and not with an error.
-    if (command === 'ROLLBACK') {
-      throw new DatabaseError('The transaction was rolled back: one of its statements had failed.', {
-        sqlState: '25P02',
-      });
-    }
+    assertCommitted(command);
     return result;
   }
 

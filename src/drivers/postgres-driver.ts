@@ -3,7 +3,7 @@ import type { Driver } from './driver.js';
 import { DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_MAX_CONNECTIONS, type DriverOptions } from './driver-options.js';
 import type { OpenListener } from './listener.js';
 import { PostgresConnection, type PostgresConnectionOptions, type PostgresTarget } from './postgres-connection.js';
-import { loadPostgres, type PostgresSql } from './postgres-library.js';
+import { type CallersSql, loadPostgres, type PostgresSettings } from './postgres-library.js';
 import { PostgresPool } from './postgres-pool.js';
 import { SessionDriver } from './session-driver.js';
 
@@ -15,7 +15,7 @@ export interface PostgresDriverOptions extends DriverOptions {
    * the caller's; its connections are not. The driver opens its own ones, as many as `maxConnections` or else the
    * caller's `max` says, and neither ends the caller's `sql` nor ends with it. Why: see {@link PostgresConnection}.
    */
-  readonly sql?: PostgresSql;
+  readonly sql?: CallersSql;
 }
 
 /**
@@ -35,14 +35,15 @@ export async function createPostgresDriver(options: PostgresDriverOptions): Prom
 
 function targetOf({ sql, connectionString }: PostgresDriverOptions): PostgresTarget {
   if (sql !== undefined) {
-    const { column, row } = sql.options.transform;
+    const settings = sql.options as PostgresSettings;
+    const { column, row } = settings.transform;
     // Statements of our own would come back with other names than they asked for.
     if (column.from !== undefined || row.from !== undefined) {
       throw new DriverConfigurationError(
         'This sql transforms column names or rows. Pass a connectionString, or another sql without those transforms.',
       );
     }
-    return sql.options;
+    return settings;
   }
   if (connectionString === undefined) {
     throw new DriverConfigurationError('A postgres driver needs a connectionString or an sql.');

@@ -9,7 +9,14 @@ import { DriverConfigurationError } from '../errors/database-errors.js';
 export interface PostgresSql extends PostgresStatements {
   begin<Result>(modes: string, body: (transaction: PostgresStatements) => Promise<Result>): Promise<Result>;
   end(options: { readonly timeout: number }): Promise<void>;
-  readonly options: PostgresSettings;
+  readonly options: { prepare: boolean };
+}
+
+/** An `sql` of the caller's, by what tells it from other things. Its type depends on the types that it was made with. */
+export interface CallersSql {
+  readonly options: object;
+  readonly begin: (...args: never[]) => unknown;
+  readonly unsafe: (...args: never[]) => unknown;
 }
 
 /** What a connection and a transaction have in common. */

@@ -2,6 +2,7 @@ import type { SqlParameter, SqlRow } from './driver.js';
 import type { PostgresConnection } from './postgres-connection.js';
 import type { PostgresStatements, RawResult } from './postgres-library.js';
 import {
+  assertCommitted,
   PROBE_SESSION,
   readTraits,
   SET_SESSION_MODES,
@@ -16,6 +17,8 @@ import { decoderOf, encodeText } from './sql-values.js';
  * serializer for it. With its serializers a JSON text would be encoded again, and `'true'` would become false.
  */
 const UNKNOWN_OID = 705;
+
+type Results = RawResult | readonly RawResult[];
 
 /** One connection of the pool. */
 export class PostgresSession implements Session {
@@ -50,6 +53,8 @@ export class PostgresSession implements Session {
       await send(sql, SET_SESSION_MODES, [], false);
       traits = { ...traits, hasHostileDefaults: false };
     }
+    // Read at each statement. Without it the library would prepare its ROLLBACK, and what users send, behind a pooler.
+    if (traits.isPooled) sql.options.prepare = false;
     this.#traits = traits;
   }
 
@@ -57,27 +62,36 @@ export class PostgresSession implements Session {
     return this.#run(this.#connection.sql, text, parameters, statementName);
   }
 
-  transaction<Result>(
+  async transaction<Result>(
     start: TransactionStart,
     body: (client: unknown, run: Session['run']) => Promise<Result>,
     watch: () => () => void,
   ): Promise<Result> {
-    // The library sends BEGIN, COMMIT and ROLLBACK, since only it can make the `TransactionSql` that its users know.
     let stop = watch();
-    return this.#connection.sql
-      .begin(start.modes, async (transaction) => {
+    // The assertion keeps the compiler from believing that nothing is ever assigned: it does not follow the closure.
+    let done = undefined as { readonly result: Result; readonly commit: Promise<Results> } | undefined;
+    try {
+      // Only the library can make the `TransactionSql` that its users know, so it is the one to send BEGIN and ROLLBACK.
+      await this.#connection.sql.begin(start.modes, async (transaction) => {
         try {
           if (start.first !== undefined) await send(transaction, start.first, [], false);
           stop();
-          return await body(transaction, this.#run.bind(this, transaction));
+          const result = await body(transaction, this.#run.bind(this, transaction));
+          done = { result, commit: sendAhead(transaction, 'COMMIT') };
         } finally {
           stop();
           stop = watch();
         }
-      })
-      .finally(() => {
-        stop();
       });
+    } catch (error) {
+      // Once COMMIT was sent, its own reply is what counts.
+      if (done === undefined) throw error;
+    } finally {
+      stop();
+    }
+    if (done === undefined) throw new Error('begin returned without having run its body');
+    assertCommitted(last(await done.commit).command);
+    return done.result;
   }
 
   destroy(cause: Error): void {
@@ -113,13 +127,26 @@ function send(
   text: string,
   parameters: readonly SqlParameter[],
   prepare: boolean,
-): Promise<RawResult | readonly RawResult[]> {
+): Promise<Results> {
   const values = parameters.map((parameter) => sql.typed(encodeText(parameter), UNKNOWN_OID));
   return sql.unsafe(text, values, { prepare, simple: !prepare && values.length === 0 }).raw();
 }
 
+/**
+ * Sends COMMIT without waiting for it, so that it costs no round trip of its own: the library's COMMIT, written right
+ * behind it, finds no transaction. The library's cannot be relied upon. It is a prepared statement, and when the server
+ * does not know that, be it behind a pooler or after DEALLOCATE, the library sends it again in what is an aborted
+ * transaction by then, and takes the server's answer, which is ROLLBACK, for a success.
+ */
+function sendAhead(sql: PostgresStatements, text: string): Promise<Results> {
+  const sent = send(sql, text, [], false);
+  // A query is sent when someone looks at its outcome.
+  sent.catch(() => undefined);
+  return sent;
+}
+
 /** Several statements give several results. */
-function last(result: RawResult | readonly RawResult[]): RawResult {
+function last(result: Results): RawResult {
   return 'command' in result ? result : (result.at(-1) as RawResult);
 }
 

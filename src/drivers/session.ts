@@ -1,3 +1,4 @@
+import { DatabaseError } from '../errors/database-errors.js';
 import type { SqlParameter, SqlRow } from './driver.js';
 
 /** What the server was found to be like when a session was opened. */
@@ -65,4 +66,10 @@ export function readTraits(row: SqlRow | undefined, keyPid: number | null): Sess
     isPooled: row?.['pid'] !== keyPid,
     hasHostileDefaults: row?.['isolation'] !== 'read committed' || row['read_only'] !== 'off',
   };
+}
+
+/** The server answers COMMIT of a transaction in which a statement failed with ROLLBACK, and not with an error. */
+export function assertCommitted(commandTag: string): void {
+  if (commandTag === 'COMMIT') return;
+  throw new DatabaseError('The transaction was rolled back: one of its statements had failed.', { sqlState: '25P02' });
 }

@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { canRunPgBouncer, type PgBouncer, startPgBouncer } from '../support/pgbouncer.js';
+import { describeConformance } from './conformance.js';
+import { DRIVER_KINDS } from './driver-kinds.js';
+
+describe.runIf(canRunPgBouncer())('through PgBouncer in transaction mode', () => {
+  let database: TestDatabase;
+  let bouncer: PgBouncer;
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    bouncer = await startPgBouncer(database.url);
+  });
+  afterAll(async () => {
+    await bouncer.stop();
+    await database.drop();
+  });
+
+  for (const kind of DRIVER_KINDS) {
+    describeConformance({
+      label: `${kind.label} through PgBouncer`,
+      library: kind.library,
+      open: (options) => kind.open(bouncer.connectionString(database.url), options),
+    });
+
+    it(`${kind.label} leaves no prepared statements behind on server connections`, async () => {
+      const { driver, close } = await kind.open(bouncer.connectionString(database.url));
+      const count = async () =>
+        (await driver.query('SELECT count(*)::int4 AS n FROM pg_prepared_statements'))[0]?.['n'] as number;
+      const run = () => driver.query('SELECT $1::int4 AS n', [1], { prepare: 'leak' });
+      await Promise.all(Array.from({ length: 50 }, run));
+      const before = await count();
+      await Promise.all(Array.from({ length: 200 }, run));
+      expect(await count()).toBeLessThanOrEqual(before + 1);
+      await close();
+    });
+  }
+});
