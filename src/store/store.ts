@@ -20,6 +20,11 @@ export interface WorkflowStore {
   recordIntent(ownership: Ownership, intent: IntentRecord): Promise<IntentAnswer>;
   complete(ownership: Ownership, outcome: OutcomeRecord): Promise<WriteAnswer>;
   release(ownership: Ownership, release: ReleaseRecord): Promise<WriteAnswer>;
+  /**
+   * Ends a workflow that makes no progress as `ERROR`, listed for attention. By token alone, since its version is what
+   * keeps moving; it does nothing when ownership has passed on.
+   */
+  failStuck(ownership: Ownership, error: string): Promise<void>;
   verifyOwnership(ownership: Ownership): Promise<boolean>;
   /** Outcomes of those that have one, and `missing` for those that do not exist; silent about the others. */
   readOutcomes(workflowIds: readonly string[]): Promise<readonly FoundOutcome[]>;

@@ -98,6 +98,15 @@ export class PostgresStore implements Store {
     );
   }
 
+  async failStuck(ownership: Ownership, error: string): Promise<void> {
+    await this.#ask('holdfast_fail_stuck', `SELECT ${this.#call('fail_stuck_workflow')}($1::text, $2::uuid, $3::uuid, $4::text)`, [
+      ownership.workflowId,
+      ownership.token,
+      randomUUID(),
+      error,
+    ]);
+  }
+
   async verifyOwnership(ownership: Ownership): Promise<boolean> {
     const rows = await this.#ask(
       'holdfast_verify_ownership',

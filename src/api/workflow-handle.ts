@@ -1,0 +1,24 @@
+/** What can be asked of a workflow, from any process. */
+export interface WorkflowHandle<Result> {
+  readonly workflowId: string;
+  /**
+   * Waits for the workflow's recorded outcome and returns it, or throws the recorded error. Every handle of the
+   * workflow, on whichever process, gets the same one. A workflow that is `BLOCKED` keeps its handles waiting.
+   *
+   * @throws WorkflowCancelledError, WorkflowTimeoutError, MaxAttemptsExceededError, or what the workflow threw.
+   * @throws WorkflowNotFoundError when the workflow has been deleted.
+   * @throws HoldfastClosedError when this Holdfast is closed first.
+   */
+  result(options?: { readonly signal?: AbortSignal }): Promise<Result>;
+  /** @throws WorkflowNotFoundError */
+  status(): Promise<WorkflowStatus>;
+  /** Cancels it; see `admin.cancel`. */
+  cancel(options?: { readonly reason?: string }): Promise<void>;
+}
+
+/**
+ * `ENQUEUED` waits to be claimed, `DELAYED` until a time, `PENDING` runs, `SUSPENDED` waits unloaded, `BLOCKED` waits for
+ * a person or a deploy; the others are terminal.
+ */
+export type WorkflowStatus =
+  'ENQUEUED' | 'DELAYED' | 'PENDING' | 'SUSPENDED' | 'BLOCKED' | 'SUCCESS' | 'ERROR' | 'CANCELLED' | 'DEAD_LETTER';

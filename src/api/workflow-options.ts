@@ -1,0 +1,32 @@
+import type { Duration } from './duration.js';
+import type { StandardSchema } from './standard-schema.js';
+
+/** What `@Workflow` and `defineWorkflow` take. */
+export interface WorkflowOptions {
+  /** Name in the record. Default: the method's name. It must stay the same over releases. */
+  readonly name?: string;
+  /** Checked against the first argument before anything is written; the workflow gets the schema's output. */
+  readonly input?: StandardSchema;
+  /** Checked against the result before it is recorded; a result that does not fit is recorded as an error. */
+  readonly output?: StandardSchema;
+  /** Claims of one workflow before it becomes `DEAD_LETTER`. Default 100. */
+  readonly maxAttempts?: number;
+  /** Time from the start until the workflow ends as `ERROR` with a `WorkflowTimeoutError`. Default: none. */
+  readonly timeout?: Duration;
+}
+
+/** What `start` takes. */
+export interface StartOptions {
+  /** 1 to 512 bytes. Starting the same ID again attaches to the workflow that has it. Default: a UUIDv7. */
+  readonly workflowId?: string;
+  /** For workflows that are methods of registered objects: which of them. */
+  readonly instance?: string;
+  /** Overrides the workflow's own `timeout`. */
+  readonly timeout?: Duration;
+  /** Overrides the workflow's own `maxAttempts`. */
+  readonly maxAttempts?: number;
+  /** A plain JSON object to find the workflow by; at most 64 KiB. */
+  readonly attributes?: Readonly<Record<string, unknown>>;
+  /** Inside a workflow: whether cancelling it cancels the child too. Default `cancel`. */
+  readonly onParentCancel?: 'cancel' | 'abandon';
+}

@@ -1,0 +1,78 @@
+import type { WorkflowOptions } from '../api/workflow-options.js';
+import {
+  attachDefinition,
+  workflowDefinition,
+  type AnyFunction,
+  type WorkflowDefinition,
+} from '../engine/definitions.js';
+import { callChild } from '../engine/durable-calls.js';
+import type { Engine } from '../engine/engine.js';
+import { durableExecution } from '../engine/scope.js';
+import { NotLaunchedError } from '../errors/usage-errors.js';
+import { methodDecorator, type AsyncMethodDecorator } from './method-decorator.js';
+
+/**
+ * Makes a method a workflow: its progress is recorded, and it reaches an outcome even if its process does not.
+ *
+ * Called directly, it is started in the Holdfast that was launched with it, and the call returns its outcome; inside another
+ * workflow, it is started as a child. Code between steps must be deterministic: whatever differs between two runs (time,
+ * random numbers, input and output) belongs into steps, or into `now`, `random` and `uuid`.
+ *
+ * @throws InvalidArgumentError, RegistrationError when the class is evaluated, for options that are not of the documented form.
+ */
+export function Workflow(options: WorkflowOptions = {}): AsyncMethodDecorator {
+  return methodDecorator('Workflow', options.name, (name, body) => wrapWorkflow(workflowDefinition(name, body, options)));
+}
+
+/**
+ * The function form of `@Workflow`. Give the returned function to `launch`, and call or start that one.
+ *
+ * @param name Name in the record; it must stay the same over releases.
+ * @example
+ * const placeOrder = defineWorkflow('placeOrder', async (order: Order) => { … }, { input: Order });
+ */
+export function defineWorkflow<Arguments extends unknown[], Result>(
+  name: string,
+  body: (...args: Arguments) => Promise<Result>,
+  options: WorkflowOptions = {},
+): (...args: Arguments) => Promise<Result> {
+  const definition = workflowDefinition(options.name ?? name, body as AnyFunction, options);
+  return wrapWorkflow(definition) as (...args: Arguments) => Promise<Result>;
+}
+
+function wrapWorkflow(definition: WorkflowDefinition): AnyFunction {
+  const wrapper = function (this: unknown, ...args: unknown[]): unknown {
+    return callWorkflow(definition, this, args);
+  };
+  attachDefinition(wrapper, definition);
+  return wrapper;
+}
+
+async function callWorkflow(definition: WorkflowDefinition, self: unknown, args: unknown[]): Promise<unknown> {
+  const parent = durableExecution();
+  if (parent !== undefined) {
+    // The parent's own engine, which is the only one that may write for it.
+    const instance = (parent.host as Engine).catalog.instanceNameOf(definition, self);
+    return callChild(parent, definition, args, instance === undefined ? {} : { instance });
+  }
+  const engine = onlyEngineOf(definition);
+  const instance = engine.catalog.instanceNameOf(definition, self);
+  const handle = await engine.start(definition, instance === undefined ? {} : { instance }, args);
+  return handle.result();
+}
+
+function onlyEngineOf(definition: WorkflowDefinition): Engine {
+  const engines = [...definition.engines] as Engine[];
+  const [engine] = engines;
+  if (engine === undefined) {
+    throw new NotLaunchedError(
+      `Workflow "${definition.name}" was called, but no Holdfast is launched with it. Launch one: Holdfast.launch({ workflows: […] }).`,
+    );
+  }
+  if (engines.length > 1) {
+    throw new NotLaunchedError(
+      `Workflow "${definition.name}" was called, and ${String(engines.length)} Holdfasts are launched with it. Say which: holdfast.start(…).`,
+    );
+  }
+  return engine;
+}

@@ -1,0 +1,125 @@
+import type { RetryOptions, StepOptions } from '../api/step-options.js';
+import type { StandardSchema } from '../api/standard-schema.js';
+import type { WorkflowOptions } from '../api/workflow-options.js';
+import { InvalidArgumentError } from '../errors/admin-errors.js';
+import { RegistrationError } from '../errors/usage-errors.js';
+import { parseDuration } from './duration.js';
+
+/** A function as the engine calls it, whatever its own types. */
+export type AnyFunction = (this: unknown, ...args: unknown[]) => unknown;
+
+export const DEFAULT_MAX_ATTEMPTS = 100;
+const MOST_STEP_ATTEMPTS = 1_000;
+const DEFAULT_INITIAL_DELAY_MS = 1_000;
+const DEFAULT_MAX_DELAY_MS = 60_000;
+const LONGEST_NAME_BYTES = 255;
+
+/** A workflow function with its options made explicit. */
+export interface WorkflowDefinition {
+  readonly kind: 'workflow';
+  readonly name: string;
+  readonly body: AnyFunction;
+  readonly input: StandardSchema | undefined;
+  readonly output: StandardSchema | undefined;
+  readonly maxAttempts: number;
+  readonly timeoutMs: number | null;
+  /** Engines that can run it, so that a direct call finds the one to use. */
+  readonly engines: Set<unknown>;
+}
+
+export interface StepDefinition {
+  readonly kind: 'step';
+  readonly name: string;
+  readonly body: AnyFunction;
+  readonly retries: RetryPolicy;
+  readonly timeoutMs: number | null;
+}
+
+export interface RetryPolicy {
+  readonly maxAttempts: number;
+  readonly initialDelayMs: number;
+  readonly exponential: boolean;
+  readonly maxDelayMs: number;
+  readonly jitter: boolean;
+  readonly shouldRetry: RetryOptions['shouldRetry'];
+}
+
+export function workflowDefinition(name: string, body: AnyFunction, options: WorkflowOptions): WorkflowDefinition {
+  return {
+    kind: 'workflow',
+    name: checkName(name, 'workflow'),
+    body,
+    input: options.input,
+    output: options.output,
+    maxAttempts: wholeNumber(options.maxAttempts ?? DEFAULT_MAX_ATTEMPTS, 1, 2 ** 31 - 1, 'maxAttempts'),
+    timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, 'timeout'),
+    engines: new Set(),
+  };
+}
+
+export function stepDefinition(name: string, body: AnyFunction, options: StepOptions): StepDefinition {
+  return {
+    kind: 'step',
+    name: checkName(name, 'step'),
+    body,
+    retries: retryPolicy(options.retries),
+    timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, 'timeout'),
+  };
+}
+
+const ONE_ATTEMPT: RetryPolicy = {
+  maxAttempts: 1,
+  initialDelayMs: 0,
+  exponential: false,
+  maxDelayMs: 0,
+  jitter: false,
+  shouldRetry: undefined,
+};
+
+function retryPolicy(options: RetryOptions | undefined): RetryPolicy {
+  if (options === undefined) return ONE_ATTEMPT;
+  return {
+    maxAttempts: wholeNumber(options.maxAttempts, 1, MOST_STEP_ATTEMPTS, 'retries.maxAttempts'),
+    initialDelayMs: parseDuration(options.initialDelay ?? DEFAULT_INITIAL_DELAY_MS, 'retries.initialDelay'),
+    exponential: options.backoff !== 'fixed',
+    maxDelayMs: parseDuration(options.maxDelay ?? DEFAULT_MAX_DELAY_MS, 'retries.maxDelay'),
+    jitter: options.jitter ?? true,
+    shouldRetry: options.shouldRetry,
+  };
+}
+
+/** @throws InvalidArgumentError when it is not a whole number within the bounds. */
+export function wholeNumber(value: number, least: number, most: number, what: string): number {
+  if (!Number.isInteger(value) || value < least || value > most) {
+    throw new InvalidArgumentError(`${what} must be a whole number from ${String(least)} to ${String(most)}.`);
+  }
+  return value;
+}
+
+function checkName(name: string, what: string): string {
+  const usable = typeof name === 'string' && name !== '' && Buffer.byteLength(name) <= LONGEST_NAME_BYTES;
+  if (!usable || /\0|\p{Surrogate}/u.test(name)) {
+    throw new RegistrationError(
+      `A ${what} needs a name of 1 to ${String(LONGEST_NAME_BYTES)} bytes. Give one with the option "name".`,
+    );
+  }
+  return name;
+}
+
+/** Under the same symbol in every copy of the library, so that one copy recognises what another has decorated. */
+const DEFINITION = Symbol.for('holdfast.definition.v1');
+
+/** Makes `wrapper` known as the callable form of `definition`. */
+export function attachDefinition(wrapper: object, definition: WorkflowDefinition | StepDefinition): void {
+  Object.defineProperty(wrapper, DEFINITION, { value: definition });
+}
+
+export function definitionOf(candidate: unknown): WorkflowDefinition | StepDefinition | undefined {
+  if (typeof candidate !== 'function') return undefined;
+  return (candidate as { [DEFINITION]?: WorkflowDefinition | StepDefinition })[DEFINITION];
+}
+
+export function workflowDefinitionOf(candidate: unknown): WorkflowDefinition | undefined {
+  const definition = definitionOf(candidate);
+  return definition?.kind === 'workflow' ? definition : undefined;
+}

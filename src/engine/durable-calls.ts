@@ -1,0 +1,175 @@
+import { randomUUID } from 'node:crypto';
+import type { WorkflowHandle } from '../api/workflow-handle.js';
+import type { StartOptions } from '../api/workflow-options.js';
+import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
+import type { IntentAnswer, IntentRecord, RecordedStep, StepKind, WorkflowStart } from '../store/store.js';
+import type { WorkflowDefinition } from './definitions.js';
+import type { Execution } from './execution.js';
+import type { Outcome } from './outcome-waiter.js';
+import { startTimer } from './timer.js';
+
+// What a workflow can call besides steps. Each is numbered synchronously with the call, replays what is recorded, and
+// records what it waits for before it waits.
+
+/** A value that is not the same at every run: recorded at the first. */
+export function recordValue(execution: Execution, name: string, produce: () => unknown): Promise<unknown> {
+  return execution.call(async () => {
+    const { seq, recorded } = execution.enter('value', name);
+    if (recorded !== undefined) return execution.replayed(recorded);
+    await execution.replayOver();
+    const value = produce();
+    await recordResult(execution, { seq, name, kind: 'value', childId: null }, { output: await execution.host.serializer.encode(value), error: null });
+    return value;
+  });
+}
+
+/** Sleeps until a moment that is fixed, by the database's clock, at the first run. */
+export function durableSleep(execution: Execution, sleep: NonNullable<IntentRecord['sleep']>): Promise<void> {
+  return execution.call(async () => {
+    const { seq, recorded } = execution.enter('sleep', 'sleep');
+    if (recorded?.complete === true) {
+      await execution.replayed(recorded);
+      return;
+    }
+    await execution.replayOver();
+    let remainingMs: number;
+    if (recorded === undefined) {
+      const answer = await execution.host.store.recordIntent(execution.ownership, { seq, name: 'sleep', kind: 'sleep', sleep });
+      remainingMs = written(execution, answer).remainingMs ?? 0;
+      await execution.progress();
+    } else {
+      // Counted when the history was loaded, a moment before this execution was made.
+      remainingMs = (recorded.remainingMs ?? 0) - execution.ageMs;
+    }
+    await elapse(execution, remainingMs);
+    const output = await execution.host.serializer.encode(undefined);
+    await recordResult(execution, { seq, name: 'sleep', kind: 'sleep', childId: null }, { output, error: null });
+  });
+}
+
+/** Starts a child and waits for its outcome: what calling a workflow inside a workflow does. */
+export function callChild(
+  execution: Execution,
+  definition: WorkflowDefinition,
+  args: readonly unknown[],
+  options: StartOptions,
+): Promise<unknown> {
+  return execution.call(async () => {
+    const { seq, recorded } = execution.enter('workflow', definition.name);
+    if (recorded?.complete === true) return execution.replayed(recorded);
+    await execution.replayOver();
+    const childId =
+      recorded?.childId ?? (await startChild(execution, definition, args, options, { seq, kind: 'workflow' }));
+    const outcome = await execution.host.waitForOutcome(childId, execution);
+    return recordOutcome(execution, { seq, name: definition.name, kind: 'workflow', childId }, outcome);
+  });
+}
+
+/** Starts a child and returns its handle: what `start` inside a workflow does. */
+export function startChildHandle(
+  execution: Execution,
+  definition: WorkflowDefinition,
+  args: readonly unknown[],
+  options: StartOptions,
+): Promise<WorkflowHandle<unknown>> {
+  return execution.call(async () => {
+    const { seq, recorded } = execution.enter('start', definition.name);
+    if (recorded?.childId != null) {
+      await execution.replayedStart(recorded);
+      return execution.host.handleOf(recorded.childId);
+    }
+    await execution.replayOver();
+    return execution.host.handleOf(await startChild(execution, definition, args, options, { seq, kind: 'start' }));
+  });
+}
+
+/** Waits for the outcome of any workflow, and records it: what `handle.result()` inside a workflow does. */
+export function awaitOutcome(execution: Execution, workflowId: string): Promise<unknown> {
+  return execution.call(async () => {
+    const { seq, recorded } = execution.enter('outcome', 'result');
+    if (recorded !== undefined) return execution.replayed(recorded);
+    await execution.replayOver();
+    const outcome = await execution.host.waitForOutcome(workflowId, execution);
+    return recordOutcome(execution, { seq, name: 'result', kind: 'outcome', childId: workflowId }, outcome);
+  });
+}
+
+interface StepIdentity {
+  readonly seq: number;
+  readonly name: string;
+  readonly kind: StepKind;
+  readonly childId: string | null;
+}
+
+async function recordResult(
+  execution: Execution,
+  step: StepIdentity,
+  result: Pick<RecordedStep, 'output' | 'error'>,
+): Promise<void> {
+  const refused = await execution.checkpoint({ ...step, ...result, attempts: 1, attemptErrors: null, elapsedMs: 0 });
+  if (refused !== undefined) {
+    throw new WriteRefusedError(`The database refuses the result of ${step.kind} "${step.name}".`, { cause: refused });
+  }
+}
+
+async function recordOutcome(execution: Execution, step: StepIdentity, outcome: Outcome): Promise<unknown> {
+  const { output, error } = outcome;
+  await recordResult(execution, step, { output, error });
+  const { serializer } = execution.host;
+  if (error !== null) throw await serializer.decode(error);
+  return output === null ? undefined : serializer.decode(output);
+}
+
+async function startChild(
+  execution: Execution,
+  definition: WorkflowDefinition,
+  args: readonly unknown[],
+  options: StartOptions,
+  call: { readonly seq: number; readonly kind: StepKind },
+): Promise<string> {
+  const { host, ownership } = execution;
+  // The epoch keeps the child of a rewound parent apart from the one before.
+  const childId = options.workflowId ?? `${ownership.workflowId}.${String(call.seq)}.${String(ownership.epoch)}`;
+  const start: WorkflowStart = await host.prepare(definition, args, options, childId);
+  const token = randomUUID();
+  const answer = await host.store.recordIntent(ownership, {
+    ...call,
+    name: definition.name,
+    child: { ...start, token, onParentCancel: options.onParentCancel ?? 'cancel' },
+  });
+  if (answer.kind === 'child-name-taken') {
+    throw new WorkflowIdConflictError(
+      `Workflow ID "${childId}" belongs to a workflow named "${answer.name}", not "${definition.name}". Choose another ID.`,
+    );
+  }
+  const { child } = written(execution, answer);
+  if (child === 'created') {
+    host.runChild(definition, start, { workflowId: childId, token, epoch: 1, recordVersion: 1 });
+  }
+  await execution.progress();
+  return childId;
+}
+
+function written(execution: Execution, answer: IntentAnswer): Extract<IntentAnswer, { readonly kind: 'written' }> {
+  switch (answer.kind) {
+    case 'written':
+      return answer;
+    case 'refused':
+      throw new WriteRefusedError('The database refuses what the workflow wants to record.', { cause: answer.error });
+    case 'child-name-taken':
+      throw new TypeError('Not an answer to this intent.');
+    default:
+      return execution.denied(answer);
+  }
+}
+
+/** Never resolves when the execution ends first: the call has been rejected by then. */
+function elapse(execution: Execution, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = startTimer(ms, () => {
+      forget();
+      resolve();
+    });
+    const forget = execution.onGone(cancel);
+  });
+}

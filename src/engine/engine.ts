@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from '../api/logger.js';
+import type { WorkflowHandle } from '../api/workflow-handle.js';
+import type { StartOptions } from '../api/workflow-options.js';
+import { HoldfastClosedError } from '../errors/usage-errors.js';
+import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
+import type { ClaimedWorkflow, ExecutorIdentity, Ownership, WorkflowStart, WorkflowStore } from '../store/store.js';
+import type { Catalog } from './catalog.js';
+import type { WorkflowDefinition } from './definitions.js';
+import { Execution, type ExecutionStart } from './execution.js';
+import type { ExecutionEnd, ExecutionHost } from './execution-host.js';
+import type { Outcome, OutcomeWaiter } from './outcome-waiter.js';
+import { prepareStart } from './prepare-start.js';
+import { runOutsideScope } from './scope.js';
+import type { Serializer } from './serializer.js';
+import { newWorkflowId } from './workflow-id.js';
+
+/** What the engine needs to know of the executor it works for. */
+export interface ExecutorState {
+  readonly identity: ExecutorIdentity;
+  readonly appVersion: string;
+  /** By the monotonic clock since the last acknowledged heartbeat. */
+  readonly leaseIsFresh: boolean;
+  clockMs(): number;
+  /** A workflow that kept meeting other writers is to be claimed again after a while. */
+  requeue(ownership: Ownership, delayMs: number, requeues: number): void;
+}
+
+export interface EngineOptions {
+  readonly store: WorkflowStore;
+  readonly serializer: Serializer;
+  readonly logger: Logger;
+  readonly catalog: Catalog;
+  readonly executor: ExecutorState;
+  readonly waiter: OutcomeWaiter;
+  readonly handleOf: (workflowId: string) => WorkflowHandle<unknown>;
+}
+
+/** Starts workflows, runs executions, and knows which run here. */
+export class Engine implements ExecutionHost {
+  readonly store: WorkflowStore;
+  readonly serializer: Serializer;
+  readonly logger: Logger;
+  readonly handleOf: (workflowId: string) => WorkflowHandle<unknown>;
+  readonly catalog: Catalog;
+  readonly #executor: ExecutorState;
+  readonly #waiter: OutcomeWaiter;
+  readonly #running = new Map<string, Execution>();
+  readonly #idle = new Set<() => void>();
+  #accepting = true;
+
+  constructor(options: EngineOptions) {
+    this.store = options.store;
+    this.serializer = options.serializer;
+    this.logger = options.logger;
+    this.handleOf = options.handleOf;
+    this.catalog = options.catalog;
+    this.#executor = options.executor;
+    this.#waiter = options.waiter;
+    for (const { engines } of this.catalog.definitions) engines.add(this);
+  }
+
+  get leaseIsFresh(): boolean {
+    return this.#executor.leaseIsFresh;
+  }
+
+  get runningCount(): number {
+    return this.#running.size;
+  }
+
+  clockMs(): number {
+    return this.#executor.clockMs();
+  }
+
+  /** The execution of this workflow that runs here. */
+  runningExecution(workflowId: string): Execution | undefined {
+    return this.#running.get(workflowId);
+  }
+
+  runningExecutions(): Iterable<Execution> {
+    return this.#running.values();
+  }
+
+  /** Starts a workflow, or attaches to the one that has the ID. */
+  async start(
+    definition: WorkflowDefinition,
+    options: StartOptions,
+    args: readonly unknown[],
+  ): Promise<WorkflowHandle<unknown>> {
+    this.#assertAccepting();
+    const workflowId = options.workflowId ?? newWorkflowId();
+    const self = this.catalog.selfOf(definition, options.instance ?? null);
+    const start = await this.prepare(definition, args, options, workflowId);
+    for (;;) {
+      this.#assertAccepting();
+      const { identity: executor, appVersion } = this.#executor;
+      const answer = await this.store.start({ ...start, executor, appVersion, token: randomUUID() });
+      switch (answer.kind) {
+        case 'started': {
+          const { timeoutMs: deadlineInMs, input } = start;
+          this.#run({ definition, ownership: answer.ownership, self, input, attempt: 1, deadlineInMs, history: [], requeues: 0 });
+          return this.handleOf(workflowId);
+        }
+        case 'exists':
+          if (answer.name !== definition.name) {
+            throw new WorkflowIdConflictError(
+              `Workflow ID "${workflowId}" belongs to a workflow named "${answer.name}", not "${definition.name}". Choose another ID.`,
+            );
+          }
+          return this.handleOf(workflowId);
+        case 'lost':
+          return this.handleOf(workflowId);
+        case 'refused':
+          throw new WriteRefusedError(`The database refuses to start workflow "${workflowId}".`, { cause: answer.error });
+      }
+    }
+  }
+
+  /** Runs what was claimed. The claim fenced whatever ran it before, here too. */
+  adopt(claimed: ClaimedWorkflow, requeues: number): void {
+    const definition = this.catalog.find(claimed.name);
+    let self: unknown;
+    try {
+      if (definition === undefined) throw new TypeError('Claimed a workflow of a name that is not registered.');
+      self = this.catalog.selfOf(definition, claimed.instance);
+    } catch (error) {
+      // Another executor may know it. It stays visible, and its attempts are bounded.
+      this.logger.error('A claimed workflow cannot be run here; it is given back.', {
+        workflowId: claimed.ownership.workflowId,
+        workflow: claimed.name,
+      });
+      void this.store
+        .release(claimed.ownership, { to: 'DELAYED', wakeInMs: UNRUNNABLE_DELAY_MS })
+        .catch(() => undefined);
+      void error;
+      return;
+    }
+    const { ownership, input, attempts: attempt, deadlineInMs, history } = claimed;
+    this.#run({ definition, ownership, self, input, attempt, deadlineInMs, history, requeues });
+  }
+
+  prepare(
+    definition: WorkflowDefinition,
+    args: readonly unknown[],
+    options: StartOptions,
+    workflowId: string,
+  ): Promise<WorkflowStart> {
+    return prepareStart(definition, args, options, workflowId, this.serializer);
+  }
+
+  runChild(definition: WorkflowDefinition, start: WorkflowStart, ownership: Ownership): void {
+    const self = this.catalog.selfOf(definition, start.instance);
+    const { input, timeoutMs: deadlineInMs } = start;
+    this.#run({ definition, ownership, self, input, attempt: 1, deadlineInMs, history: [], requeues: 0 });
+  }
+
+  waitForOutcome(workflowId: string, waiting: Execution): Promise<Outcome> {
+    return this.#waiter.wait(workflowId, {
+      runsHere: this.#running.has(workflowId),
+      onGone: (callback) => waiting.onGone(callback),
+    });
+  }
+
+  ended(execution: Execution, end: ExecutionEnd): void {
+    const { workflowId } = execution;
+    if (this.#running.get(workflowId) === execution) this.#running.delete(workflowId);
+    switch (end.kind) {
+      case 'completed':
+        this.#waiter.settle(workflowId, end.outcome);
+        this.store.announceOutcome(workflowId);
+        break;
+      case 'requeued':
+        this.#executor.requeue(execution.ownership, end.delayMs, end.requeues);
+        break;
+      case 'parked':
+      case 'blocked':
+      case 'given-back':
+        // Whoever waits here learns the outcome like everyone else.
+        this.#waiter.check([workflowId]);
+        break;
+    }
+    if (this.#running.size === 0) {
+      for (const resolve of this.#idle) resolve();
+      this.#idle.clear();
+    }
+  }
+
+  /** Starts nothing any more. */
+  stopAccepting(): void {
+    this.#accepting = false;
+    for (const { engines } of this.catalog.definitions) engines.delete(this);
+  }
+
+  /** Resolves when nothing runs here. */
+  async idle(): Promise<void> {
+    if (this.#running.size === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#idle.add(resolve);
+    });
+  }
+
+  #run(start: ExecutionStart): void {
+    const execution = new Execution(this, start);
+    this.#running.get(execution.workflowId)?.lose('taken over by a later execution in this process');
+    this.#running.set(execution.workflowId, execution);
+    // A child must not run in the scope of the step or workflow that happened to start it.
+    runOutsideScope(() => void execution.run());
+  }
+
+  #assertAccepting(): void {
+    if (!this.#accepting) throw new HoldfastClosedError('This Holdfast is closing: it starts nothing any more.');
+  }
+}
+
+/** How long a workflow that was claimed and cannot be run here is left to others, in milliseconds. */
+const UNRUNNABLE_DELAY_MS = 5_000;

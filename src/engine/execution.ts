@@ -1,0 +1,490 @@
+import type { StepContext, WorkflowContext } from '../api/context.js';
+import { OwnershipLostError, StepNondeterminismError, WorkflowEndedError, WorkflowTimeoutError, WriteRefusedError } from '../errors/workflow-errors.js';
+import { HoldfastError } from '../errors/holdfast-error.js';
+import type { Denied, OutcomeRecord, Ownership, RecordedStep, StepKind, StepRecord } from '../store/store.js';
+import type { StepDefinition, WorkflowDefinition } from './definitions.js';
+import type { ExecutionEnd, ExecutionHost } from './execution-host.js';
+import { enterHistory } from './history-limit.js';
+import { Replay, Turnstile } from './replay.js';
+import { checkSchema } from './schema.js';
+import { runInScope } from './scope.js';
+import { runAttempts, type AttemptHost, type StepEnd } from './step-attempts.js';
+import { startTimer } from './timer.js';
+
+/** Requeues without one new checkpoint before a workflow counts as livelocked. */
+export const MAX_REQUEUES = 20;
+const FIRST_REQUEUE_DELAY_MS = 100;
+const LONGEST_REQUEUE_DELAY_MS = 10_000;
+
+/** What an execution is made of. */
+export interface ExecutionStart {
+  readonly definition: WorkflowDefinition;
+  readonly ownership: Ownership;
+  /** The registered object whose method the workflow is. */
+  readonly self: unknown;
+  readonly input: string;
+  readonly attempt: number;
+  readonly deadlineInMs: number | null;
+  readonly history: readonly RecordedStep[];
+  /** How often in a row this workflow was requeued without progress. */
+  readonly requeues: number;
+}
+
+/** A durable call whose promise the workflow's code holds. */
+interface OpenCall {
+  readonly reject: (cause: unknown) => void;
+}
+
+/**
+ * One run of one workflow, from gaining ownership to giving it up.
+ *
+ * Whatever ends it — outcome, loss of ownership, block, giving back — goes through {@link Execution.#leave}: from then on
+ * every durable call throws, the signal has fired, and nothing is written. That is sticky: code that swallows the error
+ * meets it again at its next call.
+ */
+export class Execution {
+  readonly definition: WorkflowDefinition;
+  readonly ownership: Ownership;
+  readonly attempt: number;
+  readonly #host: ExecutionHost;
+  readonly #start: ExecutionStart;
+  readonly #replay: Replay;
+  readonly #turnstile = new Turnstile();
+  readonly #open = new Set<OpenCall>();
+  readonly #onGone = new Set<(reason: Error) => void>();
+  readonly #createdAt = performance.now();
+  #state: 'running' | 'ending' | 'over' = 'running';
+  /** Why nothing can be called any more. */
+  #gone: Error | undefined;
+  #controller: AbortController | undefined;
+  #nextSeq = 0;
+  #requeues: number;
+  #cancelDeadline: (() => void) | undefined;
+
+  constructor(host: ExecutionHost, start: ExecutionStart) {
+    this.#host = host;
+    this.#start = start;
+    this.definition = start.definition;
+    this.ownership = start.ownership;
+    this.attempt = start.attempt;
+    this.#requeues = start.requeues;
+    this.#replay = new Replay(start.history, (next) => {
+      this.#block(this.#otherPath(next, 'the code stands still without asking for it'));
+    });
+  }
+
+  get workflowId(): string {
+    return this.ownership.workflowId;
+  }
+
+  get isRunning(): boolean {
+    return this.#state === 'running';
+  }
+
+  /** Fires when this execution may no longer write. Made when somebody asks. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#gone !== undefined) this.#controller.abort(this.#gone);
+    }
+    return this.#controller.signal;
+  }
+
+  /** Calls back once, when nothing can be called any more. Returns how to take that back. */
+  onGone(callback: (reason: Error) => void): () => void {
+    if (this.#gone !== undefined) {
+      callback(this.#gone);
+      return () => undefined;
+    }
+    this.#onGone.add(callback);
+    return () => {
+      this.#onGone.delete(callback);
+    };
+  }
+
+  get host(): ExecutionHost {
+    return this.#host;
+  }
+
+  /** How long this execution has been here, in milliseconds. */
+  get ageMs(): number {
+    return performance.now() - this.#createdAt;
+  }
+
+  context(): WorkflowContext {
+    const { workflowId, ownership, attempt } = this;
+    const signal = (): AbortSignal => this.signal;
+    return {
+      workflowId,
+      epoch: ownership.epoch,
+      attempt,
+      get signal() {
+        return signal();
+      },
+    };
+  }
+
+  /** Runs the workflow's function and records what comes of it. Never rejects. */
+  async run(): Promise<void> {
+    const { definition, self, input, deadlineInMs } = this.#start;
+    let args: unknown[];
+    try {
+      args = (await this.#host.serializer.decode(input)) as unknown[];
+    } catch (error) {
+      this.block('INPUT_UNREADABLE', 'The stored input cannot be decoded: see the error VALUE_UNREADABLE.', asError(error));
+      return;
+    }
+    if (deadlineInMs !== null) {
+      this.#cancelDeadline = startTimer(deadlineInMs, () => void this.#timeOut());
+    }
+    let outcome: OutcomeRecord;
+    try {
+      const value = await runInScope({ execution: this, step: undefined }, () => definition.body.apply(self, args));
+      if (!this.isRunning) return;
+      outcome = await this.#success(value);
+    } catch (thrown) {
+      if (!this.isRunning) return;
+      outcome = await this.#failure(thrown);
+    }
+    const { next } = this.#replay;
+    if (next !== undefined) this.#block(this.#otherPath(next, 'the code ended without asking for it'));
+    else await this.#finish(outcome, new WorkflowEndedError('The workflow has returned: its steps can no longer be called.'));
+  }
+
+  /** Ownership is gone, as somebody has found out: park. */
+  lose(reason = 'cancelled, taken over, given back or deleted'): void {
+    if (this.#state === 'over') return;
+    this.#leave(
+      new OwnershipLostError(
+        `This execution of workflow "${this.workflowId}" no longer owns it (${reason}). Let this error pass.`,
+      ),
+      { kind: 'parked' },
+    );
+  }
+
+  /** The executor shuts down: another one may go on at once. */
+  async giveBack(): Promise<void> {
+    if (this.#state !== 'running') return;
+    this.#leave(new OwnershipLostError('The executor is shutting down; another one carries on.'), { kind: 'given-back' });
+    await this.#host.store.release(this.ownership, { to: 'ENQUEUED', unspendAttempt: true });
+  }
+
+  /** Stops the workflow until a person decides, and lists it with its reason. */
+  block(attention: string, detail: string, error: Error): void {
+    if (this.#state === 'over') return;
+    this.#leave(error, { kind: 'blocked' });
+    void this.#release({ to: 'BLOCKED', attention, detail });
+  }
+
+  // Durable calls ------------------------------------------------------------------------------------------------
+
+  /**
+   * Wraps one durable call. Its promise is rejected when the execution ends, whatever the call is waiting for; and a
+   * rejection that nobody awaits never reaches the process.
+   */
+  call<Result>(work: () => Promise<Result>): Promise<Result> {
+    const promise = new Promise<Result>((resolve, reject) => {
+      if (this.#state !== 'running') {
+        reject(this.#gone ?? new WorkflowEndedError('The workflow has ended.'));
+        return;
+      }
+      const open: OpenCall = { reject };
+      this.#open.add(open);
+      work().then(
+        (value) => {
+          this.#open.delete(open);
+          resolve(value);
+        },
+        (error: unknown) => {
+          this.#open.delete(open);
+          reject(error instanceof Error ? error : (error as Error));
+        },
+      );
+    });
+    promise.catch(() => undefined);
+    return promise;
+  }
+
+  /** Numbers a call and finds what is recorded for it. To be called synchronously with the user's call. */
+  enter(kind: StepKind, name: string): { readonly seq: number; readonly recorded: RecordedStep | undefined } {
+    const seq = this.#nextSeq++;
+    enterHistory(seq, this.workflowId, this.#host.logger);
+    const recorded = this.#replay.find(seq);
+    if (recorded !== undefined && (recorded.kind !== kind || recorded.name !== name)) {
+      const error = this.#otherPath(recorded, `the code calls ${kind} "${name}" there`);
+      this.#block(error);
+      throw error;
+    }
+    return { seq, recorded };
+  }
+
+  /** Returns, or throws, a recorded result when its turn has come. */
+  async replayed(recorded: RecordedStep): Promise<unknown> {
+    await this.#replay.turnOf(recorded);
+    if (recorded.error !== null) throw await this.#host.serializer.decode(recorded.error);
+    return recorded.output === null ? undefined : this.#host.serializer.decode(recorded.output);
+  }
+
+  /** Waits until everything recorded has been handed out; undefined when it has. */
+  replayOver(): Promise<void> | undefined {
+    return this.#replay.isOver ? undefined : this.#replay.over();
+  }
+
+  /** Hands a started child's recorded ID out in its turn. */
+  replayedStart(recorded: RecordedStep): Promise<void> {
+    return this.#replay.turnOf(recorded);
+  }
+
+  /** Records a result and lets it reach the workflow in its order. Returns the error when the database refuses it. */
+  async checkpoint(record: StepRecord): Promise<Error | undefined> {
+    if (this.#state !== 'running') throw this.#lostError();
+    const answer = await this.#host.store.checkpoint(this.ownership, record);
+    if (answer.kind === 'refused') return answer.error;
+    if (answer.kind !== 'written') this.denied(answer);
+    await this.progress();
+    return undefined;
+  }
+
+  /** A write succeeded: what it brought may reach the workflow, unless the execution has ended meanwhile. */
+  async progress(): Promise<void> {
+    this.#requeues = 0;
+    const turn = this.#turnstile.pass();
+    if (turn !== undefined) await turn;
+    if (this.#state !== 'running') throw this.#lostError();
+  }
+
+  /** The ownership check failed. */
+  denied(answer: Denied): never {
+    switch (answer.kind) {
+      case 'lost':
+        this.lose();
+        break;
+      case 'missing':
+        this.lose('deleted');
+        break;
+      case 'nondeterminism':
+        this.#block(
+          new StepNondeterminismError(
+            `Workflow "${this.workflowId}" has recorded ${answer.found} already where it now wants to record another result.`,
+          ),
+        );
+        break;
+      case 'conflict':
+        this.#requeue();
+        break;
+    }
+    throw this.#lostError();
+  }
+
+  runStep(definition: StepDefinition, self: unknown, args: unknown[]): Promise<unknown> {
+    return this.call(() => this.#step(definition, self, args));
+  }
+
+  async #step(definition: StepDefinition, self: unknown, args: unknown[]): Promise<unknown> {
+    const { seq, recorded } = this.enter('step', definition.name);
+    if (recorded !== undefined) return this.replayed(recorded);
+    const replaying = this.replayOver();
+    if (replaying !== undefined) await replaying;
+    const startedAt = performance.now();
+    const end = await runAttempts(definition, seq, this.#attemptHost(definition, self, args));
+    if (this.#state !== 'running') throw this.#lostError();
+    const { record, thrown } = await this.#recordOf(definition, seq, end, startedAt);
+    const refused = await this.checkpoint(record);
+    if (refused !== undefined) {
+      const error = new WriteRefusedError(`The database refuses the result of step "${definition.name}".`, { cause: refused });
+      await this.#recordRefusal(record, error);
+      throw error;
+    }
+    if (record.error !== null) throw thrown;
+    return (end as Extract<StepEnd, { kind: 'value' }>).value;
+  }
+
+  #attemptHost(definition: StepDefinition, self: unknown, args: unknown[]): AttemptHost {
+    const execution = this as Execution;
+    return {
+      workflowId: this.workflowId,
+      onGone: (callback) => this.onGone(callback),
+      get isRunning() {
+        return execution.isRunning;
+      },
+      mayRunBody: () => this.#mayRunBody(),
+      runBody: (context: StepContext) =>
+        runInScope({ execution: this, step: context }, () => definition.body.apply(self, args)),
+    };
+  }
+
+  /**
+   * Before a body runs: a process that was paused must not charge a card before it finds out what happened meanwhile. The
+   * lease is judged by the monotonic clock since the last acknowledged heartbeat; if it may have lapsed, the database says
+   * who owns the workflow.
+   */
+  #mayRunBody(): Promise<void> | undefined {
+    if (this.#state !== 'running') throw this.#lostError();
+    return this.#host.leaseIsFresh ? undefined : this.#verify();
+  }
+
+  async #verify(): Promise<void> {
+    if (!(await this.#host.store.verifyOwnership(this.ownership))) this.lose();
+    if (this.#state !== 'running') throw this.#lostError();
+  }
+
+  async #recordOf(
+    definition: StepDefinition,
+    seq: number,
+    end: StepEnd,
+    startedAt: number,
+  ): Promise<{ readonly record: StepRecord; readonly thrown: unknown }> {
+    const { serializer } = this.#host;
+    let output: string | null = null;
+    let error: string | null = null;
+    let thrown: unknown;
+    if (end.kind === 'value') {
+      try {
+        const encoded = serializer.encode(end.value);
+        output = typeof encoded === 'string' ? encoded : await encoded;
+      } catch (refusal) {
+        // The body has had its effect: the refusal is its recorded result, so that it is not run again and again.
+        thrown = refusal;
+        error = await serializer.encodeError(refusal);
+      }
+    } else {
+      thrown = end.error;
+      error = await serializer.encodeError(end.error);
+    }
+    if (error !== null) {
+      this.#host.logger.warn('A step failed for good.', { workflowId: this.workflowId, step: definition.name, seq });
+    }
+    const failures = await Promise.all(end.failures.map((failure) => serializer.encodeError(failure)));
+    const record: StepRecord = {
+      seq,
+      name: definition.name,
+      kind: 'step',
+      output,
+      error,
+      attempts: end.attempts,
+      attemptErrors: failures.length === 0 ? null : `[${failures.join(',')}]`,
+      childId: null,
+      elapsedMs: Math.min(Math.round(performance.now() - startedAt), 2 ** 31 - 1),
+    };
+    return { record, thrown };
+  }
+
+  async #recordRefusal(record: StepRecord, error: WriteRefusedError): Promise<void> {
+    const again = await this.checkpoint({
+      ...record,
+      output: null,
+      error: await this.#host.serializer.encodeError(error),
+      attemptErrors: null,
+    });
+    if (again !== undefined) this.block('WRITE_REFUSED', 'The database refuses the result of a step, and its error too.', error);
+  }
+
+  // Ends -------------------------------------------------------------------------------------------------------------
+
+  async #success(value: unknown): Promise<OutcomeRecord> {
+    const { output: schema } = this.definition;
+    const checked = schema === undefined ? value : await checkSchema(schema, value, `output of "${this.definition.name}"`);
+    return { status: 'SUCCESS', output: await this.#host.serializer.encode(checked), error: null, attention: null };
+  }
+
+  async #failure(thrown: unknown): Promise<OutcomeRecord> {
+    return { status: 'ERROR', output: null, error: await this.#host.serializer.encodeError(thrown), attention: null };
+  }
+
+  async #timeOut(): Promise<void> {
+    const error = new WorkflowTimeoutError(`Workflow "${this.workflowId}" did not end before its deadline.`);
+    await this.#finish(await this.#failure(error), error);
+  }
+
+  /** Records the outcome. Calls that are still open are rejected with `reason`. */
+  async #finish(outcome: OutcomeRecord, reason: Error): Promise<void> {
+    if (this.#state !== 'running') return;
+    this.#state = 'ending';
+    this.#silence(reason);
+    const answer = await this.#host.store.complete(this.ownership, outcome);
+    switch (answer.kind) {
+      case 'written':
+        this.#leave(reason, { kind: 'completed', outcome });
+        break;
+      case 'refused': {
+        const error = new WriteRefusedError('The database refuses the outcome.', { cause: answer.error });
+        const second = await this.#host.store.complete(this.ownership, await this.#failure(error));
+        if (second.kind === 'written') this.#leave(reason, { kind: 'parked' });
+        else this.block('WRITE_REFUSED', 'The database refuses the outcome, and its error too.', error);
+        break;
+      }
+      default:
+        try {
+          this.denied(answer);
+        } catch {
+          // Parked, blocked or requeued by now: whoever waits is served from there.
+        }
+    }
+  }
+
+  #block(error: StepNondeterminismError): void {
+    this.block('NONDETERMINISM', error.message, error);
+  }
+
+  #requeue(): void {
+    const requeues = this.#requeues + 1;
+    const delayMs = Math.min(LONGEST_REQUEUE_DELAY_MS, FIRST_REQUEUE_DELAY_MS * 2 ** Math.min(requeues - 1, 20));
+    this.#leave(new OwnershipLostError('Another writer kept changing the workflow: it is requeued.'), {
+      kind: 'requeued',
+      delayMs,
+      requeues,
+    });
+  }
+
+  async #release(record: Parameters<ExecutionHost['store']['release']>[1]): Promise<void> {
+    try {
+      await this.#host.store.release(this.ownership, record);
+    } catch (error) {
+      // The store was closed, or refuses: the row stays owned, and is given back or recovered like that of a dead process.
+      this.#host.logger.warn('A workflow could not be released.', {
+        workflowId: this.workflowId,
+        code: error instanceof HoldfastError ? error.code : undefined,
+      });
+    }
+  }
+
+  #otherPath(recorded: RecordedStep, found: string): StepNondeterminismError {
+    return new StepNondeterminismError(
+      `Workflow "${this.workflowId}" has recorded ${recorded.kind} "${recorded.name}" as number ${String(recorded.seq)}, but ${found}. ` +
+        'Deploy code that takes the recorded path and resume it, or rewind or fork it.',
+    );
+  }
+
+  #lostError(): Error {
+    return this.#gone ?? new OwnershipLostError('This execution has ended.');
+  }
+
+  /** From here on nothing is called or written, and whatever was open is rejected. */
+  #silence(reason: Error): void {
+    this.#gone = reason;
+    this.#cancelDeadline?.();
+    this.#replay.stop();
+    if (this.#open.size > 0) {
+      this.#host.logger.info('Durable calls were still open when their execution ended.', {
+        workflowId: this.workflowId,
+        open: this.#open.size,
+      });
+      for (const { reject } of this.#open) reject(reason);
+      this.#open.clear();
+    }
+    this.#controller?.abort(reason);
+    for (const callback of this.#onGone) callback(reason);
+    this.#onGone.clear();
+  }
+
+  #leave(reason: Error, end: ExecutionEnd): void {
+    const silent = this.#state === 'ending';
+    this.#state = 'over';
+    if (!silent) this.#silence(reason);
+    this.#host.ended(this, end);
+  }
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

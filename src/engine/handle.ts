@@ -1,0 +1,39 @@
+import type { WorkflowHandle, WorkflowStatus } from '../api/workflow-handle.js';
+import { awaitOutcome } from './durable-calls.js';
+import type { Outcome } from './outcome-waiter.js';
+import { durableExecution } from './scope.js';
+import type { Serializer } from './serializer.js';
+
+/** What a handle needs of the Holdfast that made it. */
+export interface HandleHost {
+  readonly serializer: Serializer;
+  waitForResult(workflowId: string, signal: AbortSignal | undefined): Promise<Outcome>;
+  statusOf(workflowId: string): Promise<WorkflowStatus>;
+  cancel(workflowId: string, reason: string | undefined): Promise<void>;
+}
+
+export class Handle<Result> implements WorkflowHandle<Result> {
+  readonly workflowId: string;
+  readonly #host: HandleHost;
+
+  constructor(host: HandleHost, workflowId: string) {
+    this.#host = host;
+    this.workflowId = workflowId;
+  }
+
+  async result(options: { readonly signal?: AbortSignal } = {}): Promise<Result> {
+    const execution = durableExecution();
+    if (execution !== undefined) return (await awaitOutcome(execution, this.workflowId)) as Result;
+    const { output, error } = await this.#host.waitForResult(this.workflowId, options.signal);
+    if (error !== null) throw await this.#host.serializer.decode(error);
+    return (output === null ? undefined : await this.#host.serializer.decode(output)) as Result;
+  }
+
+  status(): Promise<WorkflowStatus> {
+    return this.#host.statusOf(this.workflowId);
+  }
+
+  cancel(options: { readonly reason?: string } = {}): Promise<void> {
+    return this.#host.cancel(this.workflowId, options.reason);
+  }
+}

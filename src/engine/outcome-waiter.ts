@@ -1,0 +1,161 @@
+import { WorkflowNotFoundError } from '../errors/admin-errors.js';
+import { HoldfastClosedError } from '../errors/usage-errors.js';
+import type { FoundOutcome, TerminalStatus, WorkflowStore } from '../store/store.js';
+import { runOutsideScope } from './scope.js';
+
+/** A workflow's recorded outcome, as text. */
+export interface Outcome {
+  readonly status: TerminalStatus;
+  readonly output: string | null;
+  readonly error: string | null;
+}
+
+interface Waiting {
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (cause: unknown) => void;
+}
+
+/** Tells a waiter that it is no longer interested; returns how to take that back. */
+type OnGone = (callback: (reason: Error) => void) => () => void;
+
+/** IDs asked about in one query. */
+const MAX_IDS_PER_QUERY = 10_000;
+
+/**
+ * Everyone in this process who waits for an outcome. Outcomes of executions here are handed over directly; others are
+ * learnt from hints and, since hints get lost, from one query a poll for all that wait.
+ */
+export class OutcomeWaiter {
+  readonly #store: Pick<WorkflowStore, 'readOutcomes'>;
+  readonly #pollMs: number;
+  readonly #waiting = new Map<string, Set<Waiting>>();
+  readonly #toCheck = new Set<string>();
+  #checkScheduled = false;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(store: Pick<WorkflowStore, 'readOutcomes'>, pollMs: number) {
+    this.#store = store;
+    this.#pollMs = pollMs;
+  }
+
+  /**
+   * Waits for the outcome. `runsHere` says that an execution of this process will hand it over, so that nothing needs to
+   * be asked before the next poll.
+   */
+  wait(workflowId: string, options: { readonly runsHere: boolean; readonly onGone?: OnGone }): Promise<Outcome> {
+    return new Promise<Outcome>((resolve, reject) => {
+      if (this.#closed) {
+        reject(new HoldfastClosedError('This Holdfast is closed: ask another one for the result.'));
+        return;
+      }
+      let forget: (() => void) | undefined;
+      const waiting: Waiting = {
+        resolve: (outcome) => {
+          forget?.();
+          resolve(outcome);
+        },
+        reject: (cause) => {
+          forget?.();
+          reject(asError(cause));
+        },
+      };
+      let set = this.#waiting.get(workflowId);
+      if (set === undefined) {
+        set = new Set();
+        this.#waiting.set(workflowId, set);
+      }
+      set.add(waiting);
+      forget = options.onGone?.((reason) => {
+        this.#forget(workflowId, waiting);
+        reject(reason);
+      });
+      if (!options.runsHere) this.check([workflowId]);
+      this.#timer ??= runOutsideScope(() => setTimeout(() => void this.#poll(), this.#pollMs));
+    });
+  }
+
+  /** An execution of this process recorded it. */
+  settle(workflowId: string, outcome: Outcome): void {
+    const set = this.#waiting.get(workflowId);
+    if (set === undefined) return;
+    this.#waiting.delete(workflowId);
+    for (const { resolve } of set) resolve(outcome);
+  }
+
+  /** Somebody hints that these have outcomes; null: that any may have. */
+  check(workflowIds: Iterable<string> | null): void {
+    for (const workflowId of workflowIds ?? this.#waiting.keys()) {
+      if (this.#waiting.has(workflowId)) this.#toCheck.add(workflowId);
+    }
+    if (this.#toCheck.size === 0 || this.#checkScheduled) return;
+    this.#checkScheduled = true;
+    runOutsideScope(() =>
+      setImmediate(() => {
+        this.#checkScheduled = false;
+        const asked = [...this.#toCheck];
+        this.#toCheck.clear();
+        void this.#ask(asked);
+      }),
+    );
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    const error = new HoldfastClosedError(
+      'This Holdfast was closed before the workflow ended. The workflow goes on elsewhere; ask another one for its result.',
+    );
+    for (const set of this.#waiting.values()) {
+      for (const { reject } of set) reject(error);
+    }
+    this.#waiting.clear();
+  }
+
+  async #poll(): Promise<void> {
+    await this.#ask([...this.#waiting.keys()]);
+    this.#timer =
+      this.#waiting.size > 0 && !this.#closed ? setTimeout(() => void this.#poll(), this.#pollMs) : undefined;
+  }
+
+  async #ask(workflowIds: readonly string[]): Promise<void> {
+    for (let from = 0; from < workflowIds.length; from += MAX_IDS_PER_QUERY) {
+      let found: readonly FoundOutcome[];
+      try {
+        found = await this.#store.readOutcomes(workflowIds.slice(from, from + MAX_IDS_PER_QUERY));
+      } catch (error) {
+        // Closed, or refused as such: the first ends every wait anyway, the second concerns all who wait.
+        if (!this.#closed) this.#rejectAll(workflowIds, error);
+        return;
+      }
+      for (const outcome of found) {
+        if (outcome.kind === 'outcome') this.settle(outcome.workflowId, outcome);
+        else this.#rejectAll([outcome.workflowId], notFound(outcome.workflowId));
+      }
+    }
+  }
+
+  #rejectAll(workflowIds: readonly string[], error: unknown): void {
+    for (const workflowId of workflowIds) {
+      const set = this.#waiting.get(workflowId);
+      this.#waiting.delete(workflowId);
+      for (const { reject } of set ?? []) reject(error);
+    }
+  }
+
+  #forget(workflowId: string, waiting: Waiting): void {
+    const set = this.#waiting.get(workflowId);
+    set?.delete(waiting);
+    if (set?.size === 0) this.#waiting.delete(workflowId);
+  }
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error('The wait was aborted.', { cause: reason });
+}
+
+export function notFound(workflowId: string): WorkflowNotFoundError {
+  return new WorkflowNotFoundError(
+    `There is no workflow "${workflowId}": it was never started, or it has been deleted.`,
+  );
+}

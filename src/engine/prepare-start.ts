@@ -1,0 +1,62 @@
+import type { StartOptions } from '../api/workflow-options.js';
+import { InvalidArgumentError } from '../errors/admin-errors.js';
+import { PayloadTooLargeError } from '../errors/value-errors.js';
+import type { WorkflowStart } from '../store/store.js';
+import { wholeNumber, type WorkflowDefinition } from './definitions.js';
+import { parseDuration } from './duration.js';
+import { checkSchema } from './schema.js';
+import type { Serializer } from './serializer.js';
+import { checkWorkflowId } from './workflow-id.js';
+
+/** Attributes are part of the hot row. */
+const MAX_ATTRIBUTES_BYTES = 64 * 1024;
+
+/**
+ * Checks everything a workflow is to be started with, and encodes it. Nothing has been written when this throws.
+ * @throws InvalidArgumentError, SchemaViolationError, ValueNotSerializableError, PayloadTooLargeError
+ */
+export async function prepareStart(
+  definition: WorkflowDefinition,
+  args: readonly unknown[],
+  options: StartOptions,
+  workflowId: string,
+  serializer: Serializer,
+): Promise<WorkflowStart> {
+  checkWorkflowId(workflowId);
+  const { input: schema } = definition;
+  const checked =
+    schema === undefined
+      ? args
+      : [await checkSchema(schema, args[0], `input of workflow "${definition.name}"`), ...args.slice(1)];
+  const encoded = serializer.encode(checked);
+  return {
+    workflowId,
+    name: definition.name,
+    instance: options.instance ?? null,
+    input: typeof encoded === 'string' ? encoded : await encoded,
+    maxAttempts:
+      options.maxAttempts === undefined
+        ? definition.maxAttempts
+        : wholeNumber(options.maxAttempts, 1, 2 ** 31 - 1, 'maxAttempts'),
+    timeoutMs: options.timeout === undefined ? definition.timeoutMs : parseDuration(options.timeout, 'timeout'),
+    attributes: options.attributes === undefined ? null : encodeAttributes(options.attributes),
+  };
+}
+
+function encodeAttributes(attributes: Readonly<Record<string, unknown>>): string {
+  let text: string | undefined;
+  try {
+    text = JSON.stringify(attributes);
+  } catch (cause) {
+    throw new InvalidArgumentError('attributes must be a plain JSON object.', { cause });
+  }
+  // What PostgreSQL's jsonb cannot hold would be refused later, with the whole start.
+  if (!text?.startsWith('{') || /\\u0000|\\ud[89a-f]/i.test(text)) {
+    throw new InvalidArgumentError('attributes must be a plain JSON object, without NUL or half surrogate pairs in its texts.');
+  }
+  const bytes = Buffer.byteLength(text);
+  if (bytes > MAX_ATTRIBUTES_BYTES) {
+    throw new PayloadTooLargeError({ actualBytes: bytes, limitBytes: MAX_ATTRIBUTES_BYTES });
+  }
+  return text;
+}

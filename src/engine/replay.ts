@@ -1,0 +1,136 @@
+import type { RecordedStep } from '../store/store.js';
+
+/**
+ * How long a replay may stand still, with calls waiting that nothing recorded can answer, before the code is taken to be
+ * another than the one that was recorded. Milliseconds.
+ */
+export const REPLAY_STALL_MS = 10_000;
+
+/**
+ * Hands a workflow its recorded results in the order in which they were recorded, one at a time, and lets the code come
+ * to rest after each. Code that is deterministic between its awaits therefore takes the same path again: nested parallel
+ * branches number their steps alike, and a race has the same winner.
+ *
+ * Work that is not recorded waits until everything recorded has been handed out, so that code which no longer fits its
+ * history is found before any further step body runs.
+ */
+export class Replay {
+  readonly #bySeq = new Map<number, RecordedStep>();
+  /** In the order of recordVersion. Started children are handed out like results; open sleeps and the like are not. */
+  readonly #ordered: readonly RecordedStep[];
+  readonly #called = new Map<number, () => void>();
+  readonly #liveCalls: (() => void)[] = [];
+  readonly #onStall: (next: RecordedStep) => void;
+  #cursor = 0;
+  #pumping = false;
+  #stall: NodeJS.Timeout | undefined;
+
+  constructor(history: readonly RecordedStep[], onStall: (next: RecordedStep) => void) {
+    for (const step of history) this.#bySeq.set(step.seq, step);
+    this.#ordered = history.filter((step) => step.complete || step.kind === 'start');
+    this.#onStall = onStall;
+  }
+
+  /** Whether all that is recorded has been handed out. */
+  get isOver(): boolean {
+    return this.#cursor >= this.#ordered.length;
+  }
+
+  /** The next recorded result that the code has not asked for. */
+  get next(): RecordedStep | undefined {
+    return this.#ordered[this.#cursor];
+  }
+
+  find(seq: number): RecordedStep | undefined {
+    return this.#bySeq.get(seq);
+  }
+
+  /** Resolves when it is this recorded result's turn. */
+  turnOf(step: RecordedStep): Promise<void> {
+    return new Promise((resolve) => {
+      this.#called.set(step.seq, resolve);
+      this.#pump();
+    });
+  }
+
+  /** Resolves when the replay is over; in the order of the calls. */
+  over(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#liveCalls.push(resolve);
+      this.#pump();
+    });
+  }
+
+  /** Drops everything: nobody will be answered. */
+  stop(): void {
+    clearTimeout(this.#stall);
+    this.#called.clear();
+    this.#liveCalls.length = 0;
+    this.#cursor = this.#ordered.length;
+  }
+
+  /** A macrotask lies between two results: by then the code that got the first one has come to rest. */
+  #pump(): void {
+    if (this.#pumping) return;
+    this.#pumping = true;
+    setImmediate(() => {
+      this.#pumping = false;
+      this.#handOut();
+    });
+  }
+
+  #handOut(): void {
+    const next = this.next;
+    if (next === undefined) {
+      clearTimeout(this.#stall);
+      for (const resolve of this.#liveCalls.splice(0)) resolve();
+      return;
+    }
+    const resolve = this.#called.get(next.seq);
+    if (resolve === undefined) {
+      if (this.#called.size > 0 || this.#liveCalls.length > 0) {
+        this.#stall ??= setTimeout(() => {
+          this.#onStall(next);
+        }, REPLAY_STALL_MS);
+      }
+      return;
+    }
+    clearTimeout(this.#stall);
+    this.#stall = undefined;
+    this.#called.delete(next.seq);
+    this.#cursor += 1;
+    resolve();
+    if (this.#called.size > 0 || this.#liveCalls.length > 0) this.#pump();
+  }
+}
+
+/**
+ * The same for results as they are made: two that one flush recorded reach the workflow one after the other, in the order
+ * of their record versions, with the code at rest in between. A lone result passes at once.
+ */
+export class Turnstile {
+  readonly #waiting: (() => void)[] = [];
+  #occupied = false;
+
+  /** Undefined: go on at once. */
+  pass(): Promise<void> | undefined {
+    if (this.#occupied) {
+      return new Promise((resolve) => {
+        this.#waiting.push(resolve);
+      });
+    }
+    this.#occupied = true;
+    setImmediate(this.#next);
+    return undefined;
+  }
+
+  readonly #next = (): void => {
+    const resolve = this.#waiting.shift();
+    if (resolve === undefined) {
+      this.#occupied = false;
+      return;
+    }
+    resolve();
+    setImmediate(this.#next);
+  };
+}

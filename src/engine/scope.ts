@@ -1,0 +1,56 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { StepContext } from '../api/context.js';
+import { OutsideWorkflowError } from '../errors/usage-errors.js';
+import type { Execution } from './execution.js';
+
+/** Where the running code is: in a workflow, and perhaps inside one of its steps. */
+export interface Scope {
+  readonly execution: Execution;
+  readonly step: StepContext | undefined;
+}
+
+const STORAGE = Symbol.for('holdfast.scope.v1');
+
+/**
+ * One storage for all copies of this version in the process (hot reload evaluates modules again), since a step that asks
+ * another storage than its workflow entered would believe to be outside of it and run unrecorded.
+ */
+function sharedStorage(): AsyncLocalStorage<Scope> {
+  const holder = globalThis as { [STORAGE]?: AsyncLocalStorage<Scope> };
+  return (holder[STORAGE] ??= new AsyncLocalStorage<Scope>());
+}
+
+const storage = sharedStorage();
+
+export function runInScope<Result>(scope: Scope, body: () => Result): Result {
+  return storage.run(scope, body);
+}
+
+/** Leaves whatever workflow the caller is in: for work that the process does for itself. */
+export function runOutsideScope<Result>(body: () => Result): Result {
+  return storage.exit(body);
+}
+
+export function currentScope(): Scope | undefined {
+  return storage.getStore();
+}
+
+/** The execution to which a durable operation called here belongs; undefined outside workflows and inside step bodies. */
+export function durableExecution(): Execution | undefined {
+  const scope = storage.getStore();
+  return scope?.step === undefined ? scope?.execution : undefined;
+}
+
+/** @throws OutsideWorkflowError */
+export function requireDurable(operation: string): Execution {
+  const scope = storage.getStore();
+  if (scope === undefined) {
+    throw new OutsideWorkflowError(`${operation} works inside a workflow only. Call it from a @Workflow function.`);
+  }
+  if (scope.step !== undefined) {
+    throw new OutsideWorkflowError(
+      `${operation} was called inside step "${scope.step.name}". Call it from the workflow: a step is one durable unit.`,
+    );
+  }
+  return scope.execution;
+}

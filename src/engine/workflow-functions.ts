@@ -1,0 +1,63 @@
+import { randomUUID } from 'node:crypto';
+import type { StepContext, WorkflowContext } from '../api/context.js';
+import type { Duration } from '../api/duration.js';
+import { InvalidArgumentError } from '../errors/admin-errors.js';
+import { OutsideWorkflowError } from '../errors/usage-errors.js';
+import { durableSleep, recordValue } from './durable-calls.js';
+import { parseDuration } from './duration.js';
+import { currentScope, requireDurable } from './scope.js';
+
+/**
+ * The running step: its number, attempt, idempotency key and abort signal.
+ * @throws OutsideWorkflowError outside a step body.
+ */
+export function step(): StepContext {
+  const context = currentScope()?.step;
+  if (context === undefined) {
+    throw new OutsideWorkflowError('step() works inside the body of a step that a workflow has called.');
+  }
+  return context;
+}
+
+/**
+ * The running workflow: its ID, epoch, attempt and abort signal. Works in the workflow and in its steps.
+ * @throws OutsideWorkflowError outside a workflow.
+ */
+export function workflow(): WorkflowContext {
+  const scope = currentScope();
+  if (scope === undefined) throw new OutsideWorkflowError('workflow() works inside a workflow only.');
+  return scope.execution.context();
+}
+
+/**
+ * Sleeps durably. The moment of waking is fixed at the first run, by the database's clock: a crash neither lengthens nor
+ * restarts the sleep, and it never ends early.
+ *
+ * @param length How long, or until when.
+ * @throws InvalidArgumentError, OutsideWorkflowError
+ */
+export async function sleep(length: Duration | Date): Promise<void> {
+  const execution = requireDurable('sleep');
+  if (!(length instanceof Date)) {
+    return durableSleep(execution, { ms: parseDuration(length, 'The length of a sleep') });
+  }
+  const untilMs = length.getTime();
+  if (Number.isNaN(untilMs)) throw new InvalidArgumentError('The end of a sleep is an invalid Date.');
+  return durableSleep(execution, { untilMs });
+}
+
+/** The time, by the database's clock as far as this executor knows it; recorded, so that it is the same on replay. */
+export async function now(): Promise<Date> {
+  const execution = requireDurable('now');
+  return (await recordValue(execution, 'now', () => new Date(execution.host.clockMs()))) as Date;
+}
+
+/** A number from 0 (included) to 1 (excluded); recorded, so that it is the same on replay. Not for secrets. */
+export async function random(): Promise<number> {
+  return (await recordValue(requireDurable('random'), 'random', () => Math.random())) as number;
+}
+
+/** A random UUID of version 4; recorded, so that it is the same on replay. */
+export async function uuid(): Promise<string> {
+  return (await recordValue(requireDurable('uuid'), 'uuid', () => randomUUID())) as string;
+}

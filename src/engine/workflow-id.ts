@@ -1,0 +1,26 @@
+import { randomBytes } from 'node:crypto';
+import { InvalidArgumentError } from '../errors/admin-errors.js';
+
+const LONGEST_ID_BYTES = 512;
+
+/** @throws InvalidArgumentError unless it can be stored, compared and sent exactly as it is. */
+export function checkWorkflowId(workflowId: unknown): string {
+  if (typeof workflowId !== 'string' || workflowId === '' || Buffer.byteLength(workflowId) > LONGEST_ID_BYTES) {
+    throw new InvalidArgumentError(`A workflow ID is a text of 1 to ${String(LONGEST_ID_BYTES)} bytes.`);
+  }
+  if (/\0|\p{Surrogate}/u.test(workflowId)) {
+    throw new InvalidArgumentError('A workflow ID must not contain NUL or half of a surrogate pair.');
+  }
+  return workflowId;
+}
+
+/** A UUIDv7 (RFC 9562): sorts by time, so that new rows land together in the index. */
+export function newWorkflowId(): string {
+  const bytes = randomBytes(16);
+  // The time only makes IDs sort; nothing is decided by it.
+  bytes.writeUIntBE(Date.now(), 0, 6);
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x70, 6);
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

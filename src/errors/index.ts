@@ -1,0 +1,10 @@
+export * from './admin-errors.js';
+export * from './database-errors.js';
+export * from './embedded-errors.js';
+export { HoldfastError, type HoldfastErrorOptions } from './holdfast-error.js';
+export * from './schema-errors.js';
+export * from './step-errors.js';
+export * from './store-errors.js';
+export * from './usage-errors.js';
+export * from './value-errors.js';
+export * from './workflow-errors.js';

@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import type { HoldfastOptions } from './api/holdfast-options.js';
+import { parseDuration } from './engine/duration.js';
+import { InvalidArgumentError } from './errors/admin-errors.js';
+
+export const DEFAULT_LEASE_MS = 15_000;
+const LEAST_LEASE_MS = 100;
+export const DEFAULT_POLL_MS = 1_000;
+export const DEFAULT_MAX_CONCURRENT = 500;
+export const DEFAULT_LAUNCH_TIMEOUT_MS = 30_000;
+export const DEFAULT_SHUTDOWN_TIMEOUT_MS = 10_000;
+const DEFAULT_SCHEMA = 'holdfast';
+
+const duration = z.custom<number | string>((value) => typeof value === 'number' || typeof value === 'string');
+
+/** What needs no further knowledge to be checked; schema names, drivers and workflows are checked where they are used. */
+const optionsSchema = z.strictObject({
+  workflows: z.array(z.custom<object>((value) => (typeof value === 'object' && value !== null) || typeof value === 'function')),
+  database: z.custom((value) => typeof value === 'string' || typeof value === 'object' || typeof value === 'function').optional(),
+  listenDatabase: z.string().optional(),
+  maxConnections: z.int().min(2).max(1_000).optional(),
+  schema: z.string().optional(),
+  migrate: z.boolean().optional(),
+  executorId: z.string().min(1).max(200).optional(),
+  appVersion: z.string().max(200).optional(),
+  lease: duration.optional(),
+  pollInterval: duration.optional(),
+  maxConcurrent: z.int().min(1).max(1_000_000).optional(),
+  notifications: z.boolean().optional(),
+  codecs: z.array(z.custom()).optional(),
+  errors: z.array(z.custom((value) => typeof value === 'function')).optional(),
+  maxValueBytes: z.int().min(1_024).max(256 * 1024 * 1024).optional(),
+  logger: z.custom().optional(),
+  launchTimeout: duration.optional(),
+  signal: z.custom((value) => value instanceof AbortSignal).optional(),
+  shutdownTimeout: duration.optional(),
+  allowAsynchronousCommit: z.boolean().optional(),
+  hotReloadKey: z.string().min(1).optional(),
+});
+
+/** Options with defaults filled in; durations in milliseconds. */
+export interface LaunchSettings {
+  readonly schema: string;
+  readonly leaseMs: number;
+  readonly pollMs: number;
+  readonly maxConcurrent: number;
+  readonly launchTimeoutMs: number;
+  readonly shutdownTimeoutMs: number;
+}
+
+/** @throws InvalidArgumentError naming every option that is wrong. */
+export function checkOptions(options: HoldfastOptions): LaunchSettings {
+  const checked = optionsSchema.safeParse(options);
+  if (!checked.success) {
+    const list = checked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+    throw new InvalidArgumentError(`The options of launch are not right: ${list}`, { cause: checked.error });
+  }
+  const leaseMs = parseDuration(options.lease ?? DEFAULT_LEASE_MS, 'lease');
+  if (leaseMs < LEAST_LEASE_MS) {
+    throw new InvalidArgumentError(`lease must be at least ${String(LEAST_LEASE_MS)} ms: heartbeats need time to arrive.`);
+  }
+  return {
+    schema: options.schema ?? DEFAULT_SCHEMA,
+    leaseMs,
+    pollMs: Math.max(1, parseDuration(options.pollInterval ?? DEFAULT_POLL_MS, 'pollInterval')),
+    maxConcurrent: options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT,
+    launchTimeoutMs: parseDuration(options.launchTimeout ?? DEFAULT_LAUNCH_TIMEOUT_MS, 'launchTimeout'),
+    shutdownTimeoutMs: parseDuration(options.shutdownTimeout ?? DEFAULT_SHUTDOWN_TIMEOUT_MS, 'shutdownTimeout'),
+  };
+}

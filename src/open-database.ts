@@ -1,0 +1,86 @@
+import { join } from 'node:path';
+import type { HoldfastOptions } from './api/holdfast-options.js';
+import type { Logger } from './api/logger.js';
+import type { Driver } from './drivers/driver.js';
+import { startEmbeddedPostgres } from './drivers/embedded-postgres.js';
+import { openDriver, type DriverTarget } from './drivers/open-driver.js';
+import { LaunchTimeoutError } from './errors/usage-errors.js';
+import type { LaunchSettings } from './launch-options.js';
+import { backoffMs, pause } from './store/postgres/backoff.js';
+import { migrateSchema } from './store/postgres/migrate.js';
+import { assertSchemaName } from './store/postgres/migrate-schema-name.js';
+import { checkServer } from './store/postgres/server-checks.js';
+import { isTransient } from './store/postgres/transient-errors.js';
+
+/** A database that is ready for work, and how to let go of it. */
+export interface OpenDatabase {
+  readonly driver: Driver;
+  /** Stops the embedded server, if there is one. */
+  readonly stop: () => Promise<void>;
+}
+
+/**
+ * Opens the database that the options name, waits until it can be reached, checks the server and the schema.
+ * @throws LaunchTimeoutError, the reason of the options' signal, and whatever the checks find.
+ */
+export async function openDatabase(
+  options: HoldfastOptions,
+  settings: LaunchSettings,
+  logger: Logger,
+): Promise<OpenDatabase> {
+  assertSchemaName(settings.schema);
+  const { target, stop } = await findDatabase(options);
+  const driver = await openDriver(target, {
+    ...(options.maxConnections === undefined ? {} : { maxConnections: options.maxConnections }),
+    ...(options.listenDatabase === undefined ? {} : { listenConnectionString: options.listenDatabase }),
+  });
+  try {
+    await waitUntilReady(driver, options, settings, logger);
+    return { driver, stop };
+  } catch (error) {
+    await driver.close();
+    await stop();
+    throw error;
+  }
+}
+
+async function findDatabase(
+  options: HoldfastOptions,
+): Promise<{ readonly target: DriverTarget; readonly stop: () => Promise<void> }> {
+  const target = options.database ?? process.env['DATABASE_URL'];
+  if (target !== undefined && target !== '') return { target, stop: () => Promise.resolve() };
+  const server = await startEmbeddedPostgres({ dataDir: join('.holdfast', 'postgres') });
+  return { target: server.connectionString, stop: () => server.stop() };
+}
+
+async function waitUntilReady(
+  driver: Driver,
+  options: HoldfastOptions,
+  settings: LaunchSettings,
+  logger: Logger,
+): Promise<void> {
+  const { launchTimeoutMs, schema } = settings;
+  const deadline = performance.now() + launchTimeoutMs;
+  const signal = options.signal ?? new AbortController().signal;
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted();
+    try {
+      const { warnings } = await checkServer(driver, {
+        allowAsynchronousCommit: options.allowAsynchronousCommit ?? false,
+      });
+      for (const warning of warnings) logger.warn(warning);
+      await migrateSchema(driver, { schema, migrate: options.migrate ?? true });
+      return;
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      const left = deadline - performance.now();
+      if (left <= 0) {
+        throw new LaunchTimeoutError(
+          `The database could not be reached within ${String(launchTimeoutMs)} ms. Check that it runs and that "database" is right.`,
+          { cause: error },
+        );
+      }
+      await pause(Math.min(backoffMs(attempt), left), signal);
+    }
+  }
+}
