@@ -29,7 +29,7 @@ export function decodeValue(text: string, errors?: ErrorRegistry): unknown {
   if (Object.keys(parsed).some((key) => key !== ENVELOPE_KEY && key !== 'value')) {
     throw new ValueDecodeError('The stored value is malformed: its envelope has an unknown part.');
   }
-  return translateFailures(() => ('value' in parsed ? read(parsed['value'], errors) : undefined));
+  return translateFailures(() => (Object.hasOwn(parsed, 'value') ? read(parsed['value'], errors) : undefined));
 }
 
 /**

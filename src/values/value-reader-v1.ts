@@ -163,7 +163,9 @@ export class ValueReaderV1 {
     return set;
   }
 
-  #readError(parts: Properties): Error {
+  #readError(content: Properties): Error {
+    // Without prototype, so that a polluted one cannot lend a part that is absent.
+    const parts = Object.assign(Object.create(null) as Properties, content);
     const error = this.#begin(rebuildError(readErrorHead(parts), this.#registry));
     if ('cause' in parts) defineHidden(error, 'cause', this.#readElement(parts['cause']));
     if ('errors' in parts) {
