@@ -10,6 +10,18 @@ export const MIGRATION_TIMEOUT_MS = 600_000;
 const TABLE_LOCK_TIMEOUT_MS = 5_000;
 
 /**
+ * Without it the server finds out that a process was killed only when the statement ends, and others wait for the lock all
+ * that time. Not every operating system can tell, and the server then refuses the setting.
+ */
+const NOTICE_DEAD_CLIENTS = `DO $$
+BEGIN
+  SET LOCAL client_connection_check_interval = '1s';
+EXCEPTION WHEN invalid_parameter_value THEN
+  NULL;
+END
+$$`;
+
+/**
  * What is applied, in a table that never changes its shape, so that every release can read it.
  * Identifiers are quoted by hand, which the names that `assertSchemaName` lets pass allow.
  */
@@ -47,6 +59,7 @@ SET LOCAL check_function_bodies = off;
 SET LOCAL client_min_messages = warning;
 SET LOCAL statement_timeout = ${MIGRATION_TIMEOUT_MS};
 SET LOCAL lock_timeout = 0;
+${NOTICE_DEAD_CLIENTS};
 SELECT pg_advisory_xact_lock(hashtextextended('holdfast.migrate.${schema}', 0));
 SET LOCAL lock_timeout = ${TABLE_LOCK_TIMEOUT_MS}`;
 }
