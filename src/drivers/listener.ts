@@ -119,35 +119,25 @@ class ReplacingStream implements NotificationStream {
  * Waits for `work` at most so long; without work, waits for the time to pass. Rejects with the signal's reason as soon as
  * it is aborted. Owns its timer and its listener.
  */
-function within(timeoutMs: number, signal: AbortSignal, work: Promise<unknown> | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const finish = (settle: () => void): void => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', onAbort);
-      settle();
-    };
-    const onAbort = (): void => {
-      finish(() => {
-        reject(signal.reason);
-      });
-    };
-    const timer = setTimeout(() => {
-      finish(() => {
-        if (work === undefined) resolve();
-        else reject(new Error(`no answer within ${timeoutMs} ms`));
-      });
+async function within(timeoutMs: number, signal: AbortSignal, work: Promise<unknown> | undefined): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  let onAbort = (): void => undefined;
+  const ended = new Promise<'time' | 'abort'>((resolve) => {
+    timer = setTimeout(() => {
+      resolve('time');
     }, timeoutMs);
+    onAbort = () => {
+      resolve('abort');
+    };
     signal.addEventListener('abort', onAbort, { once: true });
-    work?.then(
-      () => {
-        finish(resolve);
-      },
-      (error: unknown) => {
-        finish(() => {
-          reject(error as Error);
-        });
-      },
-    );
     if (signal.aborted) onAbort();
   });
+  try {
+    const outcome = await (work === undefined ? ended : Promise.race([ended, work]));
+    if (outcome === 'abort') signal.throwIfAborted();
+    if (outcome === 'time' && work !== undefined) throw new Error(`no answer within ${timeoutMs} ms`);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', onAbort);
+  }
 }

@@ -25,7 +25,8 @@ export interface PgDriverOptions extends DriverOptions {
   readonly connectionString?: string;
   /**
    * A `pg` pool of the caller's: used, never ended, its sessions left as they are. Listening does not use up one of its
-   * connections, it opens another one with the pool's settings.
+   * connections, it opens another one with the pool's settings. Give the pool a `connectionTimeoutMillis`: without one,
+   * a server that accepts connections and says nothing takes the pool's connections for good.
    */
   readonly pool?: PgPool;
 }

@@ -36,7 +36,11 @@ export const DRIVER_KINDS: readonly DriverKind[] = [
     library: 'pg',
     usesCallersSessions: true,
     open: async (connectionString, options = {}) => {
-      const pool = new pg.Pool({ connectionString, max: options.maxConnections ?? 10 });
+      const pool = new pg.Pool({
+        connectionString,
+        max: options.maxConnections ?? 10,
+        connectionTimeoutMillis: options.connectTimeoutMs ?? 10_000,
+      });
       const driver = await createPgDriver({ ...options, pool });
       return {
         driver,

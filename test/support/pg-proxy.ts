@@ -151,6 +151,11 @@ export class PgProxy {
     });
   }
 
+  /** Waits until that many of the clients that got no answer are still there. */
+  async waitForSilentClients(count: number): Promise<void> {
+    await this.waitFor(() => this.#turnedAway.size === count);
+  }
+
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.#server.once('close', resolve));
     for (const socket of this.#turnedAway) socket.destroy();
@@ -164,9 +169,17 @@ export class PgProxy {
     client.on('error', () => undefined);
     if (this.#admission !== 'open') {
       this.#count('turnedAway');
-      if (this.#admission === 'silent')
-        this.#turnedAway.add(client.once('close', () => this.#turnedAway.delete(client)));
-      else client.destroy();
+      if (this.#admission !== 'silent') {
+        client.destroy();
+        return;
+      }
+      this.#turnedAway.add(client);
+      client.on('end', () => client.destroy());
+      client.once('close', () => {
+        this.#turnedAway.delete(client);
+        this.#changes.emit('change');
+      });
+      client.resume();
       return;
     }
     const server = connect({ ...this.#target, allowHalfOpen: true, noDelay: true });

@@ -1,0 +1,175 @@
+import pg from 'pg';
+import postgres from 'postgres';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+
+import { openDriver } from '../../src/drivers/open-driver.js';
+import { createPgDriver } from '../../src/drivers/pg-driver.js';
+import { createPostgresDriver } from '../../src/drivers/postgres-driver.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { ServerActions, until } from './server-actions.js';
+
+let database: TestDatabase;
+let server: ServerActions;
+beforeAll(async () => {
+  database = await createTestDatabase();
+  server = await ServerActions.connect(database.url);
+});
+afterAll(async () => {
+  await server.close();
+  await database.drop();
+});
+
+describe("a caller's pg pool", () => {
+  it('gets an error listener while the driver is open if it has none, and loses it afterwards', async () => {
+    const pool = new pg.Pool({ connectionString: database.url });
+    const driver = await createPgDriver({ pool });
+    expect(pool.listenerCount('error')).toBe(1);
+    await driver.query('SELECT 1');
+    await server.killOthers();
+    await until('the pool has noticed', () => pool.totalCount === 0);
+    expect(await driver.query('SELECT 1 AS n')).toEqual([{ n: 1 }]);
+    await driver.close();
+    expect(pool.listenerCount('error')).toBe(0);
+    await pool.end();
+  });
+
+  it('keeps the listeners that it has', async () => {
+    const pool = new pg.Pool({ connectionString: database.url });
+    pool.on('error', () => undefined);
+    const driver = await createPgDriver({ pool });
+    expect(pool.listenerCount('error')).toBe(1);
+    await driver.close();
+    expect(pool.listenerCount('error')).toBe(1);
+    await pool.end();
+  });
+
+  it('is not ended with the driver, and gets its clients back as they were', async () => {
+    const pool = new pg.Pool({ connectionString: database.url, max: 1 });
+    const driver = await createPgDriver({ pool });
+    await driver.query('SELECT $1::int4', [1], { prepare: 'x' });
+    await driver.transaction((transaction) => transaction.query('SELECT 1'));
+    await driver.close();
+    const client = await pool.connect();
+    expect(client.listenerCount('error')).toBe(0);
+    expect((await client.query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }]);
+    client.release();
+    await pool.end();
+  });
+
+  it('that was ended is a connection that cannot be had', async () => {
+    const pool = new pg.Pool({ connectionString: database.url });
+    const driver = await createPgDriver({ pool });
+    await driver.query('SELECT 1');
+    const running = driver.query("SELECT 'in flight' AS v FROM pg_sleep(0.05)");
+    await until('the statement runs', () => pool.idleCount === 0);
+    const ended = pool.end();
+    await expect(driver.query('SELECT 1')).rejects.toMatchObject({ code: 'CONNECTION_UNAVAILABLE' });
+    expect(await running).toEqual([{ v: 'in flight' }]);
+    await ended;
+    await expect(driver.transaction(() => Promise.resolve())).rejects.toMatchObject({ code: 'CONNECTION_UNAVAILABLE' });
+    await driver.close();
+  });
+
+  it('can be used up by the caller without taking the listener down', async () => {
+    const pool = new pg.Pool({ connectionString: database.url, max: 1 });
+    const driver = await createPgDriver({ pool });
+    const client = await pool.connect();
+    let isListening = false;
+    const stream = driver.listen(['c'], {
+      onListening: () => void (isListening = true),
+      onNotification: () => undefined,
+      onLost: () => undefined,
+    });
+    await until('it listens', () => isListening);
+    await stream.close();
+    client.release();
+    await driver.close();
+    await pool.end();
+  });
+
+  it("has types of the application's that do not reach our rows", async () => {
+    const pool = new pg.Pool({
+      connectionString: database.url,
+      types: { getTypeParser: () => () => 'spoilt' } as unknown as pg.CustomTypesConfig,
+    });
+    const driver = await createPgDriver({ pool });
+    expect(await driver.query('SELECT 1 AS n, true AS b')).toEqual([{ n: 1, b: true }]);
+    await driver.close();
+    await pool.end();
+  });
+});
+
+describe("a caller's sql", () => {
+  it('is neither ended with the driver nor ends it', async () => {
+    const sql = postgres(database.url);
+    const first = await createPostgresDriver({ sql });
+    await first.query('SELECT 1');
+    await first.close();
+    expect(await sql`SELECT 1 AS n`).toMatchObject([{ n: 1 }]);
+    const second = await createPostgresDriver({ sql });
+    await sql.end();
+    expect(await second.query('SELECT 1 AS n')).toEqual([{ n: 1 }]);
+    await second.close();
+  });
+
+  it("has types that reach its transactions' client, and not our rows", async () => {
+    const spoilt = { to: 23, from: [23], serialize: String, parse: () => 'spoilt' };
+    const sql = postgres(database.url, { types: { spoilt }, transform: { value: { from: () => 'spoilt' } } });
+    const driver = await createPostgresDriver({ sql });
+    await driver.transaction(async (transaction) => {
+      const client = transaction.client as postgres.TransactionSql;
+      expect(await client`SELECT 1::int4 AS n`).toMatchObject([{ n: 'spoilt' }]);
+      expect(await transaction.query('SELECT 1::int4 AS n')).toEqual([{ n: 1 }]);
+    });
+    await driver.close();
+    await sql.end();
+  });
+
+  it('that renames columns is refused', async () => {
+    const sql = postgres(database.url, { transform: postgres.camel });
+    await expect(createPostgresDriver({ sql })).rejects.toMatchObject({ code: 'DRIVER_CONFIGURATION' });
+    await sql.end();
+  });
+
+  it('can prepare and forget statements inside a transaction, whose COMMIT is still a COMMIT', async () => {
+    await server.rows('CREATE TABLE forgotten (id int4)');
+    const driver = await createPostgresDriver({ connectionString: database.url, maxConnections: 1 });
+    for (let n = 0; n < 3; n++) {
+      await driver.transaction(async (transaction) => {
+        await transaction.query('INSERT INTO forgotten VALUES ($1::int4)', [n]);
+        await transaction.query('DEALLOCATE ALL');
+      });
+    }
+    expect(await server.rows('SELECT id FROM forgotten ORDER BY id')).toEqual([{ id: 0 }, { id: 1 }, { id: 2 }]);
+    await driver.close();
+  });
+});
+
+describe('openDriver', () => {
+  it('recognises what it is given', async () => {
+    const pool = new pg.Pool({ connectionString: database.url });
+    const sql = postgres(database.url);
+    const drivers = await Promise.all([openDriver(pool), openDriver(sql), openDriver(database.url)]);
+    expect(drivers.map((driver) => driver.name)).toEqual(['pg', 'postgres', 'pg']);
+    for (const driver of drivers) {
+      expect(await driver.query('SELECT 1 AS n')).toEqual([{ n: 1 }]);
+      await driver.close();
+    }
+    await Promise.all([pool.end(), sql.end()]);
+    await expect(openDriver({} as never)).rejects.toMatchObject({ code: 'DRIVER_CONFIGURATION' });
+  });
+
+  it('takes the library that is installed, and says so when none is', async () => {
+    const absent = () => {
+      throw Object.assign(new Error('not installed'), { code: 'ERR_MODULE_NOT_FOUND' });
+    };
+    vi.doMock('pg', absent);
+    const driver = await openDriver(database.url);
+    expect(driver.name).toBe('postgres');
+    await driver.close();
+    vi.doMock('postgres', absent);
+    await expect(openDriver(database.url)).rejects.toMatchObject({ code: 'DRIVER_CONFIGURATION' });
+    vi.doUnmock('pg');
+    vi.doUnmock('postgres');
+  });
+});
