@@ -114,6 +114,8 @@ CREATE TABLE step_intent (
   recorded_at    timestamptz NOT NULL,
   PRIMARY KEY (workflow_id, seq)
 );
+-- Who waits for a workflow: asked before it is deleted. Sleeps have no entry in it.
+CREATE INDEX step_intent_child ON step_intent (child_id) WHERE child_id IS NOT NULL;
 
 -- One row per epoch: what an operator reads to see a takeover.
 CREATE TABLE workflow_ownership (

@@ -1,0 +1,27 @@
+-- The first statement of every control operation: locks the workflow's row and says whether there is anything to do.
+--
+--   result is null     the row is locked until the transaction ends, and status_before is what the verb has to judge
+--   result 'done'      this very call (p_nonce) has committed before and its reply was lost: its answer, once more
+--   result 'missing'   there is no such workflow
+--
+-- The lock comes first and the audit is read after it, so that a call whose first try is still running waits for that try
+-- and then finds its row. The status that a verb allows is judged on the locked row: a predicate in this statement would
+-- answer "no row" for both a missing and an unfit workflow, and by the time of a second look it could be another status.
+CREATE OR REPLACE FUNCTION begin_control(
+  p_workflow_id text, p_nonce uuid, OUT result text, OUT status_before text, OUT status_after text
+)
+LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
+AS $$
+DECLARE
+  v_status text;
+BEGIN
+  SELECT s.status INTO v_status FROM workflow_status s WHERE s.workflow_id = p_workflow_id FOR NO KEY UPDATE;
+  SELECT 'done', a.status_before, a.status_after INTO result, status_before, status_after
+    FROM admin_audit a WHERE a.workflow_id = p_workflow_id AND a.audit_id = p_nonce;
+  IF result IS NULL THEN
+    status_before := v_status;
+    status_after := v_status;
+    result := CASE WHEN v_status IS NULL THEN 'missing' END;
+  END IF;
+END
+$$;

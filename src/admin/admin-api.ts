@@ -1,0 +1,269 @@
+import type { WorkflowStatus } from '../api/workflow-handle.js';
+
+/**
+ * What people and programs do to workflows from outside: control operations, and lists.
+ *
+ * A control operation takes ownership away from whatever execution runs the workflow, changes its status, and writes an
+ * audit row with who did it and why, all in one transaction. It never waits for the execution: from that moment on the
+ * execution cannot write, and it is told to stop. Which operation does what in which status: `docs/admin.md`.
+ *
+ * All methods throw {@link InvalidArgumentError} for arguments of the wrong form, before anything is written. The database
+ * being away for a moment is waited out; a {@link DatabaseError}, {@link ConnectionLostError} or
+ * {@link ConnectionUnavailableError} comes after a minute. Repeating any operation is safe.
+ *
+ * With a list of IDs, `cancel`, `resume` and `delete` act on each of them alone and return one result for each, in the
+ * order of the list; they throw only for arguments that concern all. At most 10,000 IDs.
+ */
+export interface AdminOperations {
+  /**
+   * Ends a workflow that has not ended as `CANCELLED`, and its children with it, as far as they were started to end with
+   * their parent (`onParentCancel`). A step body that is running is told by its signal; its result is discarded.
+   *
+   * @throws WorkflowNotFoundError
+   */
+  cancel(workflowId: string, options?: CancelRequest): Promise<ControlResult>;
+  cancel(workflowIds: readonly string[], options?: CancelRequest): Promise<readonly BulkResult[]>;
+
+  /**
+   * Lets a workflow that was cancelled, given up or blocked, or that waits, go on from where its record ends, with fresh
+   * attempts and a fresh deadline; and the children that were cancelled with it. Completed steps do not run again.
+   *
+   * @throws WorkflowNotFoundError
+   * @throws WorkflowStateError when it has succeeded or failed: rewind or fork it.
+   */
+  resume(workflowId: string, options?: ControlRequest): Promise<ControlResult>;
+  resume(workflowIds: readonly string[], options?: ControlRequest): Promise<readonly BulkResult[]>;
+
+  /**
+   * Takes a workflow back to before step `toStep` and lets it run again from there: that step and all later ones run
+   * again, with the idempotency keys that they had. From any status.
+   *
+   * @throws WorkflowNotFoundError
+   * @throws StepNotFoundError when it has recorded fewer steps.
+   */
+  rewind(workflowId: string, options: RewindRequest): Promise<ControlResult>;
+
+  /**
+   * Makes a new workflow that has the input of this one and its results before step `fromStep`, and goes on from there.
+   * This one is not changed.
+   *
+   * @throws WorkflowNotFoundError
+   * @throws StepNotFoundError when it has recorded fewer steps.
+   * @throws WorkflowExistsError when the new ID is taken.
+   */
+  fork(workflowId: string, options: ForkRequest): Promise<ForkResult>;
+
+  /**
+   * Deletes a workflow that has ended, with everything but its audit. Its ID is free afterwards.
+   *
+   * @throws WorkflowNotFoundError
+   * @throws WorkflowStateError when it has not ended, or when a workflow that has not ended may still ask for its outcome.
+   * `force` deletes it all the same.
+   */
+  delete(workflowId: string, options?: DeleteRequest): Promise<ControlResult>;
+  delete(workflowIds: readonly string[], options?: DeleteRequest): Promise<readonly BulkResult[]>;
+
+  /** One page of the workflows that fit all the filters given. Default: all of them, the newest first. */
+  list(filter?: WorkflowFilter): Promise<Page<WorkflowDetails>>;
+
+  /**
+   * One workflow.
+   * @throws WorkflowNotFoundError
+   */
+  get(workflowId: string, options?: { readonly payload?: boolean }): Promise<WorkflowDetails>;
+
+  /**
+   * One page of a workflow's steps, in the order of their numbers: results, and steps that wait.
+   * @throws WorkflowNotFoundError
+   */
+  steps(workflowId: string, options?: PageRequest & { readonly payload?: boolean }): Promise<Page<StepDetails>>;
+
+  /**
+   * One page of who owned a workflow, one entry an epoch, the newest first.
+   * @throws WorkflowNotFoundError
+   */
+  ownership(workflowId: string, options?: PageRequest): Promise<Page<OwnershipDetails>>;
+
+  /** One page of what was done to a workflow by control operations, the newest first. Outlives the workflow. */
+  audit(workflowId: string, options?: PageRequest): Promise<Page<AuditDetails>>;
+}
+
+/** What every control operation can be given, for the audit. */
+export interface ControlRequest {
+  /** Why; at most 4,096 bytes. */
+  readonly reason?: string;
+  /** Who; 1 to 256 bytes. Default `unknown`. */
+  readonly actor?: string;
+}
+
+export interface CancelRequest extends ControlRequest {
+  /** `keep` lets children go on. Default `cancel`. */
+  readonly children?: 'cancel' | 'keep';
+}
+
+export interface RewindRequest extends ControlRequest {
+  /** Number of the first step that is to run again: 0 is the first step; the number after the last one keeps them all. */
+  readonly toStep: number;
+}
+
+export interface ForkRequest extends ControlRequest {
+  /** Number of the first step that the new workflow runs itself. */
+  readonly fromStep: number;
+  /** ID of the new workflow; 1 to 512 bytes. Default: a UUIDv7. */
+  readonly workflowId?: string;
+  /** App version that the new workflow runs on. Default: that of the source. */
+  readonly appVersion?: string;
+}
+
+export interface DeleteRequest extends ControlRequest {
+  /** Deletes it whatever its status, and whoever waits for it. Default `false`. */
+  readonly force?: boolean;
+}
+
+/** What a control operation did to one workflow. */
+export interface ControlResult {
+  readonly workflowId: string;
+  /** `unchanged`: it was that way already, and nothing was written. */
+  readonly result: 'done' | 'unchanged';
+  readonly statusBefore: WorkflowStatus;
+  /** Null: there is no workflow of that ID any more. */
+  readonly statusAfter: WorkflowStatus | null;
+}
+
+/** One of several: what was done, or the error that the call for this ID alone would have thrown. */
+export type BulkResult =
+  (ControlResult & { readonly ok: true }) | { readonly ok: false; readonly workflowId: string; readonly error: Error };
+
+export interface ForkResult {
+  /** ID of the new workflow. */
+  readonly workflowId: string;
+}
+
+export interface PageRequest {
+  /** Items on one page, 1 to 1,000. Default 100. */
+  readonly limit?: number;
+  /** `nextCursor` of the page before. */
+  readonly cursor?: string;
+}
+
+export interface Page<Item> {
+  readonly items: readonly Item[];
+  /**
+   * Begins the next page; null on the last one. Good for the same list in the same order for ever. Pages may be shorter
+   * than `limit` when payloads are large.
+   */
+  readonly nextCursor: string | null;
+}
+
+/** Filters of {@link AdminOperations.list}; a workflow has to fit all that are given. Lists hold at most 100 entries. */
+export interface WorkflowFilter extends PageRequest {
+  readonly status?: WorkflowStatus | readonly WorkflowStatus[];
+  readonly name?: string | readonly string[];
+  /** How the ID begins, literally: `%` and `_` are characters like others. */
+  readonly idPrefix?: string;
+  /** The executor that owns it, or owned it last. */
+  readonly executorId?: string;
+  readonly parentId?: string;
+  readonly appVersion?: string;
+  /** Whether a person has to look at it. */
+  readonly attention?: boolean;
+  /** Not created before this. */
+  readonly createdFrom?: Date;
+  /** Created before this. */
+  readonly createdBefore?: Date;
+  /** Default `newest-first`. */
+  readonly order?: 'newest-first' | 'oldest-first';
+  /** Whether to read inputs and outcomes. Default `false`. */
+  readonly payload?: boolean;
+}
+
+/** A stored value; as it is stored where it cannot be read, which concerns this value only. */
+export type StoredValue =
+  | { readonly readable: true; readonly value: unknown }
+  | { readonly readable: false; readonly text: string; readonly error: Error };
+
+export interface WorkflowDetails {
+  readonly workflowId: string;
+  readonly name: string;
+  readonly instance: string | null;
+  readonly status: WorkflowStatus;
+  /** Number of the newest ownership; 0: it was never owned. */
+  readonly epoch: number;
+  readonly recordVersion: number;
+  /** The executor that owns it, or owned it last. */
+  readonly executorId: string | null;
+  readonly attempts: number;
+  readonly maxAttempts: number;
+  readonly appVersion: string;
+  readonly wakeAt: Date | null;
+  readonly timeoutMs: number | null;
+  readonly deadline: Date | null;
+  readonly parent: {
+    readonly workflowId: string;
+    readonly seq: number;
+    readonly onParentCancel: 'cancel' | 'abandon';
+  } | null;
+  readonly forkedFrom: string | null;
+  readonly attributes: Readonly<Record<string, unknown>> | null;
+  /** Why a person has to look. */
+  readonly attention: { readonly code: string; readonly detail: string | null } | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  readonly startedAt: Date | null;
+  readonly completedAt: Date | null;
+  /** Only with `payload`: the arguments. */
+  readonly input?: StoredValue;
+  /** Only with `payload`, when it has ended: the result, */
+  readonly output?: StoredValue;
+  /** or the error. */
+  readonly error?: StoredValue;
+}
+
+export interface StepDetails {
+  readonly seq: number;
+  readonly name: string;
+  /** `step`, `value` (now, random, uuid), `sleep`, `workflow` (a child's outcome), `start` (a child), `outcome`. */
+  readonly kind: string;
+  /** False: it has no result yet. */
+  readonly complete: boolean;
+  readonly attempts: number;
+  readonly childId: string | null;
+  /** When a sleep ends. */
+  readonly wakeAt: Date | null;
+  readonly recordVersion: number;
+  /** The ownership that recorded it; 0: copied by a fork. */
+  readonly epoch: number;
+  readonly startedAt: Date;
+  readonly completedAt: Date | null;
+  /** Only with `payload`, when it is complete: the result, */
+  readonly output?: StoredValue;
+  /** or the error. */
+  readonly error?: StoredValue;
+  /** Only with `payload`: the errors of the attempts before the last one. */
+  readonly attemptErrors?: readonly StoredValue[];
+}
+
+export interface OwnershipDetails {
+  readonly epoch: number;
+  readonly executorId: string;
+  readonly incarnation: number;
+  /** `started`, `claimed` or `recovered`. */
+  readonly reason: string;
+  readonly ownedAt: Date;
+  /** Null: it lasts. */
+  readonly endedAt: Date | null;
+  /** `completed`, `released`, `blocked`, `taken over`, or the control operation that ended it. */
+  readonly endedHow: string | null;
+}
+
+export interface AuditDetails {
+  /** The same for all that one call did. */
+  readonly auditId: string;
+  readonly verb: string;
+  readonly actor: string;
+  readonly reason: string | null;
+  readonly statusBefore: WorkflowStatus | null;
+  readonly statusAfter: WorkflowStatus | null;
+  readonly detail: Readonly<Record<string, unknown>> | null;
+  readonly actedAt: Date;
+}

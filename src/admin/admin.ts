@@ -1,0 +1,199 @@
+import { checkWorkflowId, newWorkflowId } from '../engine/workflow-id.js';
+import type { AdminStore, ControlAnswer, ControlCause, WorkflowQuery } from '../store/admin-store.js';
+import type {
+  AdminOperations,
+  AuditDetails,
+  BulkResult,
+  CancelRequest,
+  ControlRequest,
+  ControlResult,
+  DeleteRequest,
+  ForkRequest,
+  ForkResult,
+  OwnershipDetails,
+  Page,
+  PageRequest,
+  RewindRequest,
+  StepDetails,
+  WorkflowDetails,
+  WorkflowFilter,
+} from './admin-api.js';
+import { parseArgument, SCHEMAS } from './arguments.js';
+import { type ControlVerb, notFound, resultOf } from './control-result.js';
+import { auditDetails, stepDetails, type ValueReader, workflowDetails } from './details.js';
+
+/** What an {@link Admin} is made of. */
+export interface AdminParts extends ValueReader {
+  /** Stays the caller's to close. */
+  readonly store: AdminStore;
+  /** The stored form of the error that cancelled workflows end with. */
+  readonly cancelledError: string;
+}
+
+/** Where a step number that cannot exist is cut off: PostgreSQL's largest integer. */
+const LARGEST_STEP = 2 ** 31 - 1;
+
+/** {@link AdminOperations} on an {@link AdminStore}. */
+export class Admin implements AdminOperations {
+  readonly #parts: AdminParts;
+
+  constructor(parts: AdminParts) {
+    this.#parts = parts;
+  }
+
+  cancel(workflowId: string, options?: CancelRequest): Promise<ControlResult>;
+  cancel(workflowIds: readonly string[], options?: CancelRequest): Promise<readonly BulkResult[]>;
+  async cancel(target: Target, options: CancelRequest = {}): Promise<ControlResult | readonly BulkResult[]> {
+    const { children, ...by } = parseArgument(SCHEMAS.cancel, options, 'The options of cancel');
+    return this.#control('cancel', target, (ids) =>
+      this.#parts.store.cancel(ids, causeOf(by), { children, error: this.#parts.cancelledError }),
+    );
+  }
+
+  resume(workflowId: string, options?: ControlRequest): Promise<ControlResult>;
+  resume(workflowIds: readonly string[], options?: ControlRequest): Promise<readonly BulkResult[]>;
+  async resume(target: Target, options: ControlRequest = {}): Promise<ControlResult | readonly BulkResult[]> {
+    const by = parseArgument(SCHEMAS.control, options, 'The options of resume');
+    return this.#control('resume', target, (ids) => this.#parts.store.resume(ids, causeOf(by)));
+  }
+
+  async rewind(workflowId: string, options: RewindRequest): Promise<ControlResult> {
+    const { toStep, ...by } = parseArgument(SCHEMAS.rewind, options, 'The options of rewind');
+    checkWorkflowId(workflowId);
+    const request = { toStep: storable(toStep), childError: this.#parts.cancelledError };
+    return resultOf('rewind', workflowId, await this.#parts.store.rewind(workflowId, causeOf(by), request));
+  }
+
+  async fork(workflowId: string, options: ForkRequest): Promise<ForkResult> {
+    const {
+      fromStep,
+      workflowId: newId,
+      appVersion,
+      ...by
+    } = parseArgument(SCHEMAS.fork, options, 'The options of fork');
+    checkWorkflowId(workflowId);
+    const request = {
+      fromStep: storable(fromStep),
+      workflowId: newId === undefined ? newWorkflowId() : checkWorkflowId(newId),
+      appVersion: appVersion ?? null,
+    };
+    resultOf('fork', workflowId, await this.#parts.store.fork(workflowId, causeOf(by), request));
+    return { workflowId: request.workflowId };
+  }
+
+  delete(workflowId: string, options?: DeleteRequest): Promise<ControlResult>;
+  delete(workflowIds: readonly string[], options?: DeleteRequest): Promise<readonly BulkResult[]>;
+  async delete(target: Target, options: DeleteRequest = {}): Promise<ControlResult | readonly BulkResult[]> {
+    const { force, ...by } = parseArgument(SCHEMAS.delete, options, 'The options of delete');
+    return this.#control('delete', target, (ids) =>
+      this.#parts.store.delete(ids, causeOf(by), { force, childError: this.#parts.cancelledError }),
+    );
+  }
+
+  async list(filter: WorkflowFilter = {}): Promise<Page<WorkflowDetails>> {
+    const parsed = parseArgument(SCHEMAS.list, filter, 'The filter');
+    const query: WorkflowQuery = {
+      statuses: listOf(parsed.status),
+      names: listOf(parsed.name),
+      idPrefix: parsed.idPrefix ?? null,
+      executorId: parsed.executorId ?? null,
+      parentId: parsed.parentId ?? null,
+      appVersion: parsed.appVersion ?? null,
+      attention: parsed.attention ?? null,
+      createdFrom: parsed.createdFrom ?? null,
+      createdBefore: parsed.createdBefore ?? null,
+      order: parsed.order,
+      payload: parsed.payload,
+      limit: parsed.limit,
+      cursor: parsed.cursor ?? null,
+    };
+    const { items, nextCursor } = await this.#parts.store.listWorkflows(query);
+    return { items: await Promise.all(items.map((record) => workflowDetails(record, this.#parts))), nextCursor };
+  }
+
+  async get(workflowId: string, options: { readonly payload?: boolean } = {}): Promise<WorkflowDetails> {
+    const parsed = parseArgument(SCHEMAS.get, options, 'The options of get');
+    const record = await this.#parts.store.getWorkflow(checkWorkflowId(workflowId), parsed);
+    if (record === null) throw notFound(workflowId);
+    return workflowDetails(record, this.#parts);
+  }
+
+  async steps(
+    workflowId: string,
+    options: PageRequest & { readonly payload?: boolean } = {},
+  ): Promise<Page<StepDetails>> {
+    const { limit, cursor = null, payload } = parseArgument(SCHEMAS.steps, options, 'The options of steps');
+    const page = await this.#parts.store.listSteps(checkWorkflowId(workflowId), { limit, cursor, payload });
+    if (page === null) throw notFound(workflowId);
+    return {
+      items: await Promise.all(page.items.map((row) => stepDetails(row, this.#parts))),
+      nextCursor: page.nextCursor,
+    };
+  }
+
+  async ownership(workflowId: string, options: PageRequest = {}): Promise<Page<OwnershipDetails>> {
+    const { limit, cursor = null } = parseArgument(SCHEMAS.page, options, 'The options of ownership');
+    const page = await this.#parts.store.listOwnership(checkWorkflowId(workflowId), { limit, cursor });
+    if (page === null) throw notFound(workflowId);
+    return page;
+  }
+
+  async audit(workflowId: string, options: PageRequest = {}): Promise<Page<AuditDetails>> {
+    const { limit, cursor = null } = parseArgument(SCHEMAS.page, options, 'The options of audit');
+    const { items, nextCursor } = await this.#parts.store.listAudit(checkWorkflowId(workflowId), { limit, cursor });
+    return { items: items.map(auditDetails), nextCursor };
+  }
+
+  async #control(verb: ControlVerb, target: unknown, act: Act): Promise<ControlResult | readonly BulkResult[]> {
+    if (!Array.isArray(target)) {
+      const workflowId = checkWorkflowId(target);
+      const [answer] = await act([workflowId]);
+      if (answer === undefined) throw new TypeError(`The store did not answer ${verb}.`);
+      return resultOf(verb, workflowId, answer);
+    }
+    const ids = parseArgument(SCHEMAS.ids, target, 'The list of workflow IDs');
+    const outcomes = ids.map((id) => attempt(id, () => checkWorkflowId(id)));
+    const valid = outcomes.filter((outcome) => outcome.ok).map((outcome) => outcome.value);
+    const answers = valid.length === 0 ? [] : await act(valid);
+    let next = 0;
+    return outcomes.map((outcome): BulkResult => {
+      if (!outcome.ok) return outcome;
+      const workflowId = outcome.value;
+      const answer = answers[next++];
+      if (answer === undefined) throw new TypeError(`The store did not answer ${verb} for every ID.`);
+      const result = attempt(workflowId, () => resultOf(verb, workflowId, answer));
+      return result.ok ? { ok: true, ...result.value } : result;
+    });
+  }
+}
+
+type Target = string | readonly string[];
+type Act = (workflowIds: readonly string[]) => Promise<readonly ControlAnswer[]>;
+
+type Attempt<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly workflowId: string; readonly error: Error };
+
+/** An error of one ID becomes its result, so that the others have theirs. */
+function attempt<Value>(workflowId: unknown, compute: () => Value): Attempt<Value> {
+  try {
+    return { ok: true, value: compute() };
+  } catch (error) {
+    const label = typeof workflowId === 'string' ? workflowId : typeof workflowId;
+    return { ok: false, workflowId: label, error: error instanceof Error ? error : new Error(String(error)) };
+  }
+}
+
+function causeOf({ actor, reason }: { readonly actor: string; readonly reason?: string | undefined }): ControlCause {
+  return { actor, reason: reason ?? null };
+}
+
+/** Out of range stays out of range, and is refused there: how many steps there are is the record's to say. */
+function storable(step: number): number {
+  return Math.max(-1, Math.min(step, LARGEST_STEP));
+}
+
+function listOf<Item>(value: Item | readonly Item[] | undefined): readonly Item[] | null {
+  if (value === undefined) return null;
+  return Array.isArray(value) ? (value as readonly Item[]) : [value as Item];
+}

@@ -1,0 +1,59 @@
+import {
+  StepNotFoundError,
+  WorkflowExistsError,
+  WorkflowNotFoundError,
+  WorkflowStateError,
+} from '../errors/admin-errors.js';
+import type { HoldfastError } from '../errors/holdfast-error.js';
+import type { ControlAnswer, ControlRefusal } from '../store/admin-store.js';
+import type { ControlResult } from './admin-api.js';
+
+export type ControlVerb = 'cancel' | 'resume' | 'rewind' | 'fork' | 'delete';
+
+/** What the caller is told of a store's answer. @throws what the verb documents */
+export function resultOf(verb: ControlVerb, workflowId: string, answer: ControlAnswer): ControlResult {
+  switch (answer.kind) {
+    case 'done': {
+      const { statusBefore, statusAfter } = answer;
+      if (statusBefore === null) throw new TypeError(`${verb} changed a workflow that had no status.`);
+      return { workflowId, result: 'done', statusBefore, statusAfter };
+    }
+    case 'unchanged':
+      return { workflowId, result: 'unchanged', statusBefore: answer.status, statusAfter: answer.status };
+    case 'missing':
+      throw notFound(workflowId);
+    case 'refused':
+      throw refusalError(verb, workflowId, answer.status, answer.refusal);
+    case 'failed':
+      throw answer.error;
+  }
+}
+
+export function notFound(workflowId: string): WorkflowNotFoundError {
+  return new WorkflowNotFoundError(
+    `There is no workflow "${workflowId}": it was never started, or it has been deleted.`,
+  );
+}
+
+function refusalError(verb: ControlVerb, workflowId: string, status: string, refusal: ControlRefusal): HoldfastError {
+  switch (refusal.kind) {
+    case 'step':
+      return new StepNotFoundError(
+        `Workflow "${workflowId}" has no such step: choose a number from 0 to ${String(refusal.last)}.`,
+      );
+    case 'exists':
+      return new WorkflowExistsError('The ID that the fork is to have is taken: choose another one.');
+    case 'awaited':
+      return new WorkflowStateError(
+        `Workflow "${refusal.by}" has not ended and may still ask for the outcome of "${workflowId}". ` +
+          'Delete it later, or with force.',
+        { status, verb },
+      );
+    case 'status':
+      return new WorkflowStateError(
+        `Workflow "${workflowId}" is ${status}: cannot ${verb}. ` +
+          (verb === 'delete' ? 'Cancel it first, or delete it with force.' : 'Rewind it, or fork it, to run it again.'),
+        { status, verb },
+      );
+  }
+}

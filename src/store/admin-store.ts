@@ -1,0 +1,193 @@
+import type { WorkflowStatus } from '../api/workflow-handle.js';
+
+/**
+ * What people and programs do to workflows from outside, and what they look at. Control operations need no ownership: they
+ * take it away.
+ *
+ * A store that cannot reach its database keeps trying for a while, always as the same act, which takes effect once. It
+ * answers; it does not throw for what the protocol foresees.
+ */
+export interface AdminStore extends ControlStore, RecordStore {
+  /** Ends what waits to be tried again. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Operations on several workflows take effect one by one: what happens to one of them does not depend on the others. */
+export interface ControlStore {
+  cancel(workflowIds: readonly string[], by: ControlCause, options: CancelOptions): Promise<readonly ControlAnswer[]>;
+  resume(workflowIds: readonly string[], by: ControlCause): Promise<readonly ControlAnswer[]>;
+  rewind(workflowId: string, by: ControlCause, options: RewindOptions): Promise<ControlAnswer>;
+  fork(workflowId: string, by: ControlCause, options: ForkOptions): Promise<ControlAnswer>;
+  delete(workflowIds: readonly string[], by: ControlCause, options: DeleteOptions): Promise<readonly ControlAnswer[]>;
+}
+
+/** Reading; a missing workflow is null. */
+export interface RecordStore {
+  listWorkflows(query: WorkflowQuery): Promise<RecordPage<WorkflowRecord>>;
+  getWorkflow(workflowId: string, options: { readonly payload: boolean }): Promise<WorkflowRecord | null>;
+  /** By `seq`. */
+  listSteps(workflowId: string, query: PageQuery & { readonly payload: boolean }): Promise<RecordPage<StepRow> | null>;
+  /** The newest epoch first. */
+  listOwnership(workflowId: string, query: PageQuery): Promise<RecordPage<OwnershipRow> | null>;
+  /** The newest act first. What was done to a deleted workflow stays. */
+  listAudit(workflowId: string, query: PageQuery): Promise<RecordPage<AuditRow>>;
+}
+
+/** Who does it, and why. */
+export interface ControlCause {
+  readonly actor: string;
+  readonly reason: string | null;
+}
+
+export interface CancelOptions {
+  /** The encoded error that a cancelled workflow ends with. */
+  readonly error: string;
+  /** Whether children that are to end with their parent do. */
+  readonly children: 'cancel' | 'keep';
+}
+
+export interface RewindOptions {
+  readonly toStep: number;
+  /** What children that are cancelled end with. */
+  readonly childError: string;
+}
+
+export interface ForkOptions {
+  readonly fromStep: number;
+  readonly workflowId: string;
+  /** Null: the source's. */
+  readonly appVersion: string | null;
+}
+
+export interface DeleteOptions {
+  readonly force: boolean;
+  readonly childError: string;
+}
+
+export type ControlAnswer =
+  | { readonly kind: 'done'; readonly statusBefore: WorkflowStatus | null; readonly statusAfter: WorkflowStatus | null }
+  /** There was nothing to do, and nothing was written. */
+  | { readonly kind: 'unchanged'; readonly status: WorkflowStatus }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'refused'; readonly refusal: ControlRefusal; readonly status: WorkflowStatus }
+  /** The database refuses this very act, or could not be asked in time. In the second case it may have taken effect. */
+  | { readonly kind: 'failed'; readonly error: Error };
+
+export type ControlRefusal =
+  /** Not in this status. */
+  | { readonly kind: 'status' }
+  /** There is no such step; `last` is the highest number allowed. */
+  | { readonly kind: 'step'; readonly last: number }
+  /** The new ID is taken. */
+  | { readonly kind: 'exists' }
+  /** A workflow that has not ended waits for this one, or may ask for its outcome. */
+  | { readonly kind: 'awaited'; readonly by: string };
+
+export interface PageQuery {
+  readonly limit: number;
+  /** Where the page before ended. */
+  readonly cursor: string | null;
+}
+
+export interface RecordPage<Item> {
+  readonly items: readonly Item[];
+  readonly nextCursor: string | null;
+}
+
+/** Null: any. */
+export interface WorkflowQuery extends PageQuery {
+  readonly statuses: readonly WorkflowStatus[] | null;
+  readonly names: readonly string[] | null;
+  /** The first characters of the ID, literally. */
+  readonly idPrefix: string | null;
+  readonly executorId: string | null;
+  readonly parentId: string | null;
+  readonly appVersion: string | null;
+  /** Whether a person has to look. */
+  readonly attention: boolean | null;
+  readonly createdFrom: Date | null;
+  /** Exclusive. */
+  readonly createdBefore: Date | null;
+  readonly order: 'newest-first' | 'oldest-first';
+  readonly payload: boolean;
+}
+
+/** A workflow as recorded. Texts of `payload` are encoded values. */
+export interface WorkflowRecord {
+  readonly workflowId: string;
+  readonly name: string;
+  readonly instance: string | null;
+  readonly status: WorkflowStatus;
+  readonly epoch: number;
+  readonly recordVersion: number;
+  readonly executorId: string | null;
+  readonly attempts: number;
+  readonly maxAttempts: number;
+  readonly appVersion: string;
+  readonly wakeAt: Date | null;
+  readonly timeoutMs: number | null;
+  readonly deadline: Date | null;
+  readonly parent: ParentLink | null;
+  readonly forkedFrom: string | null;
+  /** JSON text. */
+  readonly attributes: string | null;
+  readonly attention: { readonly code: string; readonly detail: string | null } | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  readonly startedAt: Date | null;
+  readonly completedAt: Date | null;
+  /** Null unless asked for. */
+  readonly payload: {
+    readonly input: string | null;
+    readonly output: string | null;
+    readonly error: string | null;
+  } | null;
+}
+
+export interface ParentLink {
+  readonly workflowId: string;
+  readonly seq: number;
+  readonly onParentCancel: 'cancel' | 'abandon';
+}
+
+/** A step's result, or what an open step has recorded before it waits. */
+export interface StepRow {
+  readonly seq: number;
+  readonly name: string;
+  readonly kind: string;
+  readonly complete: boolean;
+  readonly attempts: number;
+  readonly childId: string | null;
+  readonly wakeAt: Date | null;
+  readonly recordVersion: number;
+  readonly epoch: number;
+  readonly startedAt: Date;
+  readonly completedAt: Date | null;
+  readonly payload: {
+    readonly output: string | null;
+    readonly error: string | null;
+    readonly attemptErrors: string | null;
+  } | null;
+}
+
+export interface OwnershipRow {
+  readonly epoch: number;
+  readonly executorId: string;
+  readonly incarnation: number;
+  readonly reason: string;
+  readonly ownedAt: Date;
+  readonly endedAt: Date | null;
+  readonly endedHow: string | null;
+}
+
+export interface AuditRow {
+  readonly auditId: string;
+  readonly verb: string;
+  readonly actor: string;
+  readonly reason: string | null;
+  readonly statusBefore: WorkflowStatus | null;
+  readonly statusAfter: WorkflowStatus | null;
+  /** JSON text. */
+  readonly detail: string | null;
+  readonly actedAt: Date;
+}

@@ -1,0 +1,184 @@
+import type { WorkflowStatus } from '../../api/workflow-handle.js';
+import type { SqlRow } from '../../drivers/driver.js';
+import type { AuditRow, OwnershipRow, StepRow, WorkflowRecord } from '../admin-store.js';
+
+/** Milliseconds since 1970, as a float8: what both drivers return alike. */
+const ms = (expression: string): string => `(extract(epoch FROM ${expression}) * 1000)::float8`;
+
+/** Selects a {@link WorkflowSqlRow} from what list_workflows or get_workflow returns as `l`. */
+export const WORKFLOW_COLUMNS = `
+  (l.workflow).workflow_id, (l.workflow).name, (l.workflow).instance, (l.workflow).status,
+  (l.workflow).epoch::float8 AS epoch, (l.workflow).record_version::float8 AS record_version,
+  (l.workflow).executor_id, (l.workflow).attempts, (l.workflow).max_attempts, (l.workflow).app_version,
+  ${ms('(l.workflow).wake_at')} AS wake_at, (l.workflow).timeout_ms::float8 AS timeout_ms,
+  ${ms('(l.workflow).deadline')} AS deadline, (l.workflow).parent_id, (l.workflow).parent_seq,
+  (l.workflow).parent_close, (l.workflow).forked_from, (l.workflow).attributes::text AS attributes,
+  (l.workflow).attention, (l.workflow).attention_detail, ${ms('(l.workflow).created_at')} AS created_at,
+  ${ms('(l.workflow).updated_at')} AS updated_at, ${ms('(l.workflow).started_at')} AS started_at,
+  ${ms('(l.workflow).completed_at')} AS completed_at, l.created_us::text AS created_us, l.input, l.output, l.error,
+  l.has_more`;
+
+export interface WorkflowSqlRow extends SqlRow {
+  readonly workflow_id: string;
+  readonly name: string;
+  readonly instance: string | null;
+  readonly status: WorkflowStatus;
+  readonly epoch: number;
+  readonly record_version: number;
+  readonly executor_id: string | null;
+  readonly attempts: number;
+  readonly max_attempts: number;
+  readonly app_version: string;
+  readonly wake_at: number | null;
+  readonly timeout_ms: number | null;
+  readonly deadline: number | null;
+  readonly parent_id: string | null;
+  readonly parent_seq: number | null;
+  readonly parent_close: 'cancel' | 'abandon' | null;
+  readonly forked_from: string | null;
+  readonly attributes: string | null;
+  readonly attention: string | null;
+  readonly attention_detail: string | null;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly started_at: number | null;
+  readonly completed_at: number | null;
+  /** Microseconds since 1970: the whole precision, for the cursor. */
+  readonly created_us: string;
+  readonly input: string | null;
+  readonly output: string | null;
+  readonly error: string | null;
+  readonly has_more: boolean;
+}
+
+export function toWorkflowRecord(row: WorkflowSqlRow, withPayload: boolean): WorkflowRecord {
+  const { parent_id: parentId, parent_seq: parentSeq, parent_close: parentClose } = row;
+  return {
+    workflowId: row.workflow_id,
+    name: row.name,
+    instance: row.instance,
+    status: row.status,
+    epoch: row.epoch,
+    recordVersion: row.record_version,
+    executorId: row.executor_id,
+    attempts: row.attempts,
+    maxAttempts: row.max_attempts,
+    appVersion: row.app_version,
+    wakeAt: toDate(row.wake_at),
+    timeoutMs: row.timeout_ms,
+    deadline: toDate(row.deadline),
+    parent:
+      parentId === null || parentSeq === null || parentClose === null
+        ? null
+        : { workflowId: parentId, seq: parentSeq, onParentCancel: parentClose },
+    forkedFrom: row.forked_from,
+    attributes: row.attributes,
+    attention: row.attention === null ? null : { code: row.attention, detail: row.attention_detail },
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
+    startedAt: toDate(row.started_at),
+    completedAt: toDate(row.completed_at),
+    payload: withPayload ? { input: row.input, output: row.output, error: row.error } : null,
+  };
+}
+
+export const STEP_COLUMNS = `
+  l.seq, l.name, l.kind, l.complete, l.output, l.error, l.attempts, l.attempt_errors, l.child_id,
+  ${ms('l.wake_at')} AS wake_at, l.record_version::float8 AS record_version, l.epoch::float8 AS epoch,
+  ${ms('l.started_at')} AS started_at, ${ms('l.completed_at')} AS completed_at, l.has_more`;
+
+export interface StepSqlRow extends SqlRow {
+  readonly seq: number;
+  readonly name: string;
+  readonly kind: string;
+  readonly complete: boolean;
+  readonly output: string | null;
+  readonly error: string | null;
+  readonly attempts: number;
+  readonly attempt_errors: string | null;
+  readonly child_id: string | null;
+  readonly wake_at: number | null;
+  readonly record_version: number;
+  readonly epoch: number;
+  readonly started_at: number;
+  readonly completed_at: number | null;
+  readonly has_more: boolean;
+}
+
+export function toStepRow(row: StepSqlRow, withPayload: boolean): StepRow {
+  return {
+    seq: row.seq,
+    name: row.name,
+    kind: row.kind,
+    complete: row.complete,
+    attempts: row.attempts,
+    childId: row.child_id,
+    wakeAt: toDate(row.wake_at),
+    recordVersion: row.record_version,
+    epoch: row.epoch,
+    startedAt: new Date(row.started_at),
+    completedAt: toDate(row.completed_at),
+    payload: withPayload ? { output: row.output, error: row.error, attemptErrors: row.attempt_errors } : null,
+  };
+}
+
+export const OWNERSHIP_COLUMNS = `
+  l.epoch::float8 AS epoch, l.executor_id, l.incarnation::float8 AS incarnation, l.reason,
+  ${ms('l.owned_at')} AS owned_at, ${ms('l.ended_at')} AS ended_at, l.ended_how, l.has_more`;
+
+export interface OwnershipSqlRow extends SqlRow {
+  readonly epoch: number;
+  readonly executor_id: string;
+  readonly incarnation: number;
+  readonly reason: string;
+  readonly owned_at: number;
+  readonly ended_at: number | null;
+  readonly ended_how: string | null;
+  readonly has_more: boolean;
+}
+
+export function toOwnershipRow(row: OwnershipSqlRow): OwnershipRow {
+  return {
+    epoch: row.epoch,
+    executorId: row.executor_id,
+    incarnation: row.incarnation,
+    reason: row.reason,
+    ownedAt: new Date(row.owned_at),
+    endedAt: toDate(row.ended_at),
+    endedHow: row.ended_how,
+  };
+}
+
+export const AUDIT_COLUMNS = `
+  l.audit_id::text AS audit_id, l.verb, l.actor, l.reason, l.status_before, l.status_after, l.detail::text AS detail,
+  ${ms('l.acted_at')} AS acted_at, l.acted_us::text AS acted_us, l.has_more`;
+
+export interface AuditSqlRow extends SqlRow {
+  readonly audit_id: string;
+  readonly verb: string;
+  readonly actor: string;
+  readonly reason: string | null;
+  readonly status_before: WorkflowStatus | null;
+  readonly status_after: WorkflowStatus | null;
+  readonly detail: string | null;
+  readonly acted_at: number;
+  readonly acted_us: string;
+  readonly has_more: boolean;
+}
+
+export function toAuditRow(row: AuditSqlRow): AuditRow {
+  return {
+    auditId: row.audit_id,
+    verb: row.verb,
+    actor: row.actor,
+    reason: row.reason,
+    statusBefore: row.status_before,
+    statusAfter: row.status_after,
+    detail: row.detail,
+    actedAt: new Date(row.acted_at),
+  };
+}
+
+function toDate(milliseconds: number | null): Date | null {
+  return milliseconds === null ? null : new Date(milliseconds);
+}

@@ -1,0 +1,103 @@
+import type { Driver } from '../../drivers/driver.js';
+import type {
+  AdminStore,
+  AuditRow,
+  CancelOptions,
+  ControlAnswer,
+  ControlCause,
+  DeleteOptions,
+  ForkOptions,
+  OwnershipRow,
+  PageQuery,
+  RecordPage,
+  RewindOptions,
+  StepRow,
+  WorkflowQuery,
+  WorkflowRecord,
+} from '../admin-store.js';
+import { type ControlCall, ControlSender } from './admin-control.js';
+import { RecordReader } from './admin-reader.js';
+
+export interface PostgresAdminStoreOptions {
+  readonly driver: Driver;
+  /** Validated by the caller, quoted here. */
+  readonly schema: string;
+}
+
+/** The admin store on PostgreSQL: calls the control and list functions of sql/functions by name, and nothing else. */
+export class PostgresAdminStore implements AdminStore {
+  readonly #sender: ControlSender;
+  readonly #reader: RecordReader;
+  readonly #closing = new AbortController();
+
+  constructor({ driver, schema }: PostgresAdminStoreOptions) {
+    this.#sender = new ControlSender(driver, schema, this.#closing.signal);
+    this.#reader = new RecordReader(driver, schema, this.#closing.signal);
+  }
+
+  cancel(workflowIds: readonly string[], by: ControlCause, options: CancelOptions): Promise<readonly ControlAnswer[]> {
+    return this.#send(workflowIds, 'cancel_workflow', by, ['text', options.children], ['text', options.error]);
+  }
+
+  resume(workflowIds: readonly string[], by: ControlCause): Promise<readonly ControlAnswer[]> {
+    return this.#send(workflowIds, 'resume_workflow', by);
+  }
+
+  rewind(workflowId: string, by: ControlCause, { toStep, childError }: RewindOptions): Promise<ControlAnswer> {
+    return this.#sendOne(workflowId, 'rewind_workflow', by, ['int4', toStep], ['text', childError]);
+  }
+
+  fork(workflowId: string, by: ControlCause, options: ForkOptions): Promise<ControlAnswer> {
+    const { fromStep, workflowId: newId, appVersion } = options;
+    return this.#sendOne(workflowId, 'fork_workflow', by, ['int4', fromStep], ['text', newId], ['text', appVersion]);
+  }
+
+  delete(workflowIds: readonly string[], by: ControlCause, options: DeleteOptions): Promise<readonly ControlAnswer[]> {
+    return this.#send(workflowIds, 'delete_workflow', by, ['bool', options.force], ['text', options.childError]);
+  }
+
+  listWorkflows(query: WorkflowQuery): Promise<RecordPage<WorkflowRecord>> {
+    return this.#reader.workflows(query);
+  }
+
+  getWorkflow(workflowId: string, { payload }: { readonly payload: boolean }): Promise<WorkflowRecord | null> {
+    return this.#reader.workflow(workflowId, payload);
+  }
+
+  listSteps(workflowId: string, query: PageQuery & { readonly payload: boolean }): Promise<RecordPage<StepRow> | null> {
+    return this.#reader.steps(workflowId, query);
+  }
+
+  listOwnership(workflowId: string, query: PageQuery): Promise<RecordPage<OwnershipRow> | null> {
+    return this.#reader.ownership(workflowId, query);
+  }
+
+  listAudit(workflowId: string, query: PageQuery): Promise<RecordPage<AuditRow>> {
+    return this.#reader.audit(workflowId, query);
+  }
+
+  close(): Promise<void> {
+    this.#closing.abort();
+    return Promise.resolve();
+  }
+
+  #send(
+    workflowIds: readonly string[],
+    functionName: string,
+    { actor, reason }: ControlCause,
+    ...own: ControlCall['parameters']
+  ): Promise<readonly ControlAnswer[]> {
+    return this.#sender.send({ functionName, parameters: [['text', actor], ['text', reason], ...own] }, workflowIds);
+  }
+
+  async #sendOne(
+    workflowId: string,
+    functionName: string,
+    by: ControlCause,
+    ...own: ControlCall['parameters']
+  ): Promise<ControlAnswer> {
+    const [answer] = await this.#send([workflowId], functionName, by, ...own);
+    if (answer === undefined) throw new TypeError(`${functionName} returned no row.`);
+    return answer;
+  }
+}
