@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { HoldfastOptions } from './api/holdfast-options.js';
+import type { HoldfastOptions } from './holdfast-options.js';
 import type { Logger } from './api/logger.js';
 import type { WorkflowHandle } from './api/workflow-handle.js';
 import type { StartOptions } from './api/workflow-options.js';
 import { Admin } from './admin/admin.js';
 import type { Driver } from './drivers/driver.js';
-import { openDriver } from './drivers/open-driver.js';
 import { Catalog } from './engine/catalog.js';
 import { startChildHandle } from './engine/durable-calls.js';
 import { Engine } from './engine/engine.js';
@@ -42,6 +41,7 @@ export class Holdfast {
   readonly admin: Admin;
   readonly #driver: Driver;
   readonly #store: PostgresStore;
+  readonly #adminStore: PostgresAdminStore;
   readonly #engine: Engine;
   readonly #executor: Executor;
   readonly #waiter: OutcomeWaiter;
@@ -117,8 +117,9 @@ export class Holdfast {
       waiter: this.#waiter,
       handleOf: (workflowId) => new Handle(this.#handles, workflowId),
     });
+    this.#adminStore = new PostgresAdminStore({ driver, schema });
     this.admin = new Admin({
-      store: new PostgresAdminStore(driver, { schema }),
+      store: this.#adminStore,
       cancelledError: errors.cancelled,
       decode: (text) => serializer.decode(text),
     });
@@ -213,6 +214,7 @@ export class Holdfast {
     await this.#executor.deregister();
     await this.#store.close({ drainMs: FINAL_DRAIN_MS });
     this.#waiter.close();
+    await this.#adminStore.close();
     await this.#driver.close();
     await this.#stopDatabase();
   }
@@ -260,7 +262,9 @@ async function encodeFixedErrors(serializer: ValueSerializer): Promise<FixedErro
       ),
     ),
     stuck: await serializer.encodeError(
-      withoutStack(new WorkflowStuckError('Other writers kept changing the workflow: its executions made no progress.')),
+      withoutStack(
+        new WorkflowStuckError('Other writers kept changing the workflow: its executions made no progress.'),
+      ),
     ),
     cancelled: await serializer.encodeError(withoutStack(new WorkflowCancelledError('The workflow was cancelled.'))),
   };

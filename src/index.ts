@@ -1,6 +1,8 @@
+export type { Admin } from './admin/admin.js';
+export type * from './admin/admin-api.js';
 export type { StepContext, WorkflowContext } from './api/context.js';
 export type { Duration } from './api/duration.js';
-export type { HoldfastOptions } from './api/holdfast-options.js';
+export type { HoldfastOptions } from './holdfast-options.js';
 export type { LogFields, Logger } from './api/logger.js';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './api/standard-schema.js';
 export type { RetryOptions, StepOptions } from './api/step-options.js';

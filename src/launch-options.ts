@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { HoldfastOptions } from './api/holdfast-options.js';
+import type { HoldfastOptions } from './holdfast-options.js';
 import { parseDuration } from './engine/duration.js';
 import { InvalidArgumentError } from './errors/admin-errors.js';
 
@@ -15,8 +15,12 @@ const duration = z.custom<number | string>((value) => typeof value === 'number' 
 
 /** What needs no further knowledge to be checked; schema names, drivers and workflows are checked where they are used. */
 const optionsSchema = z.strictObject({
-  workflows: z.array(z.custom<object>((value) => (typeof value === 'object' && value !== null) || typeof value === 'function')),
-  database: z.custom((value) => typeof value === 'string' || typeof value === 'object' || typeof value === 'function').optional(),
+  workflows: z.array(
+    z.custom<object>((value) => (typeof value === 'object' && value !== null) || typeof value === 'function'),
+  ),
+  database: z
+    .custom((value) => typeof value === 'string' || typeof value === 'object' || typeof value === 'function')
+    .optional(),
   listenDatabase: z.string().optional(),
   maxConnections: z.int().min(2).max(1_000).optional(),
   schema: z.string().optional(),
@@ -29,7 +33,11 @@ const optionsSchema = z.strictObject({
   notifications: z.boolean().optional(),
   codecs: z.array(z.custom()).optional(),
   errors: z.array(z.custom((value) => typeof value === 'function')).optional(),
-  maxValueBytes: z.int().min(1_024).max(256 * 1024 * 1024).optional(),
+  maxValueBytes: z
+    .int()
+    .min(1_024)
+    .max(256 * 1024 * 1024)
+    .optional(),
   logger: z.custom().optional(),
   launchTimeout: duration.optional(),
   signal: z.custom((value) => value instanceof AbortSignal).optional(),
@@ -57,7 +65,9 @@ export function checkOptions(options: HoldfastOptions): LaunchSettings {
   }
   const leaseMs = parseDuration(options.lease ?? DEFAULT_LEASE_MS, 'lease');
   if (leaseMs < LEAST_LEASE_MS) {
-    throw new InvalidArgumentError(`lease must be at least ${String(LEAST_LEASE_MS)} ms: heartbeats need time to arrive.`);
+    throw new InvalidArgumentError(
+      `lease must be at least ${String(LEAST_LEASE_MS)} ms: heartbeats need time to arrive.`,
+    );
   }
   return {
     schema: options.schema ?? DEFAULT_SCHEMA,

@@ -8,7 +8,7 @@ export const VERSION = (createRequire(import.meta.url)('../package.json') as { r
 
 /** Versions of this package that the process has loaded, whoever loaded them. */
 function versions(): Set<string> {
-  const holder = globalThis as { [COPIES]?: Set<string> };
+  const holder = globalThis as { [COPIES]?: Set<string> | undefined };
   return (holder[COPIES] ??= new Set<string>());
 }
 

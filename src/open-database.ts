@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { HoldfastOptions } from './api/holdfast-options.js';
+import type { HoldfastOptions } from './holdfast-options.js';
 import type { Logger } from './api/logger.js';
 import type { Driver } from './drivers/driver.js';
 import { startEmbeddedPostgres } from './drivers/embedded-postgres.js';
@@ -68,7 +68,7 @@ async function waitUntilReady(
       const { warnings } = await checkServer(driver, {
         allowAsynchronousCommit: options.allowAsynchronousCommit ?? false,
       });
-      for (const warning of warnings) logger.warn(warning);
+      for (const { code, message } of warnings) logger.warn(message, { code });
       await migrateSchema(driver, { schema, migrate: options.migrate ?? true });
       return;
     } catch (error) {

@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import { RegistrationError } from '../errors/usage-errors.js';
 import type { AnyFunction } from '../engine/definitions.js';
 
@@ -12,10 +13,10 @@ export interface AsyncMethodDecorator {
     context: ClassMethodDecoratorContext<This, (this: This, ...args: Arguments) => Promise<Result>>,
   ): (this: This, ...args: Arguments) => Promise<Result>;
   /** The form of `experimentalDecorators`. */
-  <Arguments extends unknown[], Result>(
+  <Method extends (...args: never[]) => Promise<unknown>>(
     target: object,
     key: string | symbol,
-    descriptor: TypedPropertyDescriptor<(...args: Arguments) => Promise<Result>>,
+    descriptor: TypedPropertyDescriptor<Method>,
   ): void;
 }
 
@@ -32,10 +33,15 @@ export function methodDecorator(
     if (descriptor === undefined) {
       throw new RegistrationError(`@${decorator} decorates asynchronous methods of classes, and nothing else.`);
     }
-    descriptor.value = wrap(
-      name ?? nameOf(keyOrContext as string | symbol, decorator),
-      methodOf(descriptor.value, decorator),
-    );
+    const key = keyOrContext as string | symbol;
+    assertAsynchronous(target as object, key, decorator);
+    const body = methodOf(descriptor.value, decorator);
+    const wrapper = wrap(name ?? nameOf(key, decorator), body);
+    // Other decorators (guards, interceptors) leave their metadata at the function, and look for it there.
+    for (const metadataKey of Reflect.getOwnMetadataKeys(body) as unknown[]) {
+      Reflect.defineMetadata(metadataKey, Reflect.getOwnMetadata(metadataKey, body), wrapper);
+    }
+    descriptor.value = wrapper;
     return descriptor;
   };
   return decorate as AsyncMethodDecorator;
@@ -43,6 +49,16 @@ export function methodDecorator(
 
 function isStandardContext(value: unknown): value is { readonly kind: string; readonly name: string | symbol } {
   return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'method';
+}
+
+/** With `emitDecoratorMetadata` the compiler says what a method returns: a plain JavaScript caller learns it here. */
+function assertAsynchronous(target: object, key: string | symbol, decorator: string): void {
+  const returned: unknown = Reflect.getMetadata('design:returntype', target, key);
+  if (returned !== undefined && returned !== Promise && returned !== Object) {
+    throw new RegistrationError(
+      `@${decorator} on "${String(key)}": the method must be asynchronous and return a Promise.`,
+    );
+  }
 }
 
 function methodOf(value: unknown, decorator: string): AnyFunction {

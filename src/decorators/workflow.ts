@@ -1,4 +1,4 @@
-import type { WorkflowOptions } from '../api/workflow-options.js';
+import type { StartOptions, WorkflowOptions } from '../api/workflow-options.js';
 import {
   attachDefinition,
   workflowDefinition,
@@ -7,6 +7,7 @@ import {
 } from '../engine/definitions.js';
 import { callChild } from '../engine/durable-calls.js';
 import type { Engine } from '../engine/engine.js';
+import type { ExecutionHost } from '../engine/execution-host.js';
 import { durableExecution } from '../engine/scope.js';
 import { NotLaunchedError } from '../errors/usage-errors.js';
 import { methodDecorator, type AsyncMethodDecorator } from './method-decorator.js';
@@ -21,7 +22,9 @@ import { methodDecorator, type AsyncMethodDecorator } from './method-decorator.j
  * @throws InvalidArgumentError, RegistrationError when the class is evaluated, for options that are not of the documented form.
  */
 export function Workflow(options: WorkflowOptions = {}): AsyncMethodDecorator {
-  return methodDecorator('Workflow', options.name, (name, body) => wrapWorkflow(workflowDefinition(name, body, options)));
+  return methodDecorator('Workflow', options.name, (name, body) =>
+    wrapWorkflow(workflowDefinition(name, body, options)),
+  );
 }
 
 /**
@@ -51,14 +54,17 @@ function wrapWorkflow(definition: WorkflowDefinition): AnyFunction {
 async function callWorkflow(definition: WorkflowDefinition, self: unknown, args: unknown[]): Promise<unknown> {
   const parent = durableExecution();
   if (parent !== undefined) {
-    // The parent's own engine, which is the only one that may write for it.
-    const instance = (parent.host as Engine).catalog.instanceNameOf(definition, self);
-    return callChild(parent, definition, args, instance === undefined ? {} : { instance });
+    return callChild(parent, definition, args, optionsFor(parent.host, definition, self));
   }
   const engine = onlyEngineOf(definition);
-  const instance = engine.catalog.instanceNameOf(definition, self);
-  const handle = await engine.start(definition, instance === undefined ? {} : { instance }, args);
+  const handle = await engine.start(definition, optionsFor(engine, definition, self), args);
   return handle.result();
+}
+
+/** A method is run on the object that it is called on, if that one is registered. */
+function optionsFor(host: ExecutionHost, definition: WorkflowDefinition, self: unknown): StartOptions {
+  const instance = host.instanceNameOf(definition, self);
+  return instance === undefined ? {} : { instance };
 }
 
 function onlyEngineOf(definition: WorkflowDefinition): Engine {

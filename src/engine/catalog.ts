@@ -77,8 +77,7 @@ export class Catalog {
   }
 
   #addSource(source: WorkflowSource): void {
-    const before = this.#entries.size;
-    let found = 0;
+    let found: number;
     if (typeof source === 'function') {
       const definition = workflowDefinitionOf(source);
       if (definition !== undefined) {
@@ -92,7 +91,7 @@ export class Catalog {
     } else {
       found = this.#addMethods(source, 'default', source);
     }
-    if (found === 0 && this.#entries.size === before) {
+    if (found === 0) {
       throw new RegistrationError(
         'One of the "workflows" has no @Workflow method. Static methods: give the class. Methods of objects: give { name, instance }.',
       );
@@ -101,7 +100,7 @@ export class Catalog {
 
   #addMethods(holder: object | null, instance: string, self: unknown): number {
     let found = 0;
-    for (let level = holder; level !== null && level !== Object.prototype && level !== Function.prototype; ) {
+    for (let level = holder; level !== null && level !== Object.prototype && level !== Function.prototype;) {
       for (const key of Reflect.ownKeys(level)) {
         const definition = definitionOf(Object.getOwnPropertyDescriptor(level, key)?.value);
         if (definition?.kind !== 'workflow') continue;

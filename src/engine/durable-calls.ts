@@ -4,27 +4,31 @@ import type { StartOptions } from '../api/workflow-options.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
 import type { IntentAnswer, IntentRecord, RecordedStep, StepKind, WorkflowStart } from '../store/store.js';
 import type { WorkflowDefinition } from './definitions.js';
-import type { Execution } from './execution.js';
-import type { Outcome } from './outcome-waiter.js';
+import type { RunningExecution } from './execution-host.js';
+import type { Outcome } from './outcome.js';
 import { startTimer } from './timer.js';
 
 // What a workflow can call besides steps. Each is numbered synchronously with the call, replays what is recorded, and
 // records what it waits for before it waits.
 
 /** A value that is not the same at every run: recorded at the first. */
-export function recordValue(execution: Execution, name: string, produce: () => unknown): Promise<unknown> {
+export function recordValue(execution: RunningExecution, name: string, produce: () => unknown): Promise<unknown> {
   return execution.call(async () => {
     const { seq, recorded } = execution.enter('value', name);
     if (recorded !== undefined) return execution.replayed(recorded);
     await execution.replayOver();
     const value = produce();
-    await recordResult(execution, { seq, name, kind: 'value', childId: null }, { output: await execution.host.serializer.encode(value), error: null });
+    await recordResult(
+      execution,
+      { seq, name, kind: 'value', childId: null },
+      { output: await execution.host.serializer.encode(value), error: null },
+    );
     return value;
   });
 }
 
 /** Sleeps until a moment that is fixed, by the database's clock, at the first run. */
-export function durableSleep(execution: Execution, sleep: NonNullable<IntentRecord['sleep']>): Promise<void> {
+export function durableSleep(execution: RunningExecution, sleep: NonNullable<IntentRecord['sleep']>): Promise<void> {
   return execution.call(async () => {
     const { seq, recorded } = execution.enter('sleep', 'sleep');
     if (recorded?.complete === true) {
@@ -34,7 +38,12 @@ export function durableSleep(execution: Execution, sleep: NonNullable<IntentReco
     await execution.replayOver();
     let remainingMs: number;
     if (recorded === undefined) {
-      const answer = await execution.host.store.recordIntent(execution.ownership, { seq, name: 'sleep', kind: 'sleep', sleep });
+      const answer = await execution.host.store.recordIntent(execution.ownership, {
+        seq,
+        name: 'sleep',
+        kind: 'sleep',
+        sleep,
+      });
       remainingMs = written(execution, answer).remainingMs ?? 0;
       await execution.progress();
     } else {
@@ -49,7 +58,7 @@ export function durableSleep(execution: Execution, sleep: NonNullable<IntentReco
 
 /** Starts a child and waits for its outcome: what calling a workflow inside a workflow does. */
 export function callChild(
-  execution: Execution,
+  execution: RunningExecution,
   definition: WorkflowDefinition,
   args: readonly unknown[],
   options: StartOptions,
@@ -67,14 +76,14 @@ export function callChild(
 
 /** Starts a child and returns its handle: what `start` inside a workflow does. */
 export function startChildHandle(
-  execution: Execution,
+  execution: RunningExecution,
   definition: WorkflowDefinition,
   args: readonly unknown[],
   options: StartOptions,
 ): Promise<WorkflowHandle<unknown>> {
   return execution.call(async () => {
     const { seq, recorded } = execution.enter('start', definition.name);
-    if (recorded?.childId != null) {
+    if (recorded?.childId !== null && recorded?.childId !== undefined) {
       await execution.replayedStart(recorded);
       return execution.host.handleOf(recorded.childId);
     }
@@ -84,7 +93,7 @@ export function startChildHandle(
 }
 
 /** Waits for the outcome of any workflow, and records it: what `handle.result()` inside a workflow does. */
-export function awaitOutcome(execution: Execution, workflowId: string): Promise<unknown> {
+export function awaitOutcome(execution: RunningExecution, workflowId: string): Promise<unknown> {
   return execution.call(async () => {
     const { seq, recorded } = execution.enter('outcome', 'result');
     if (recorded !== undefined) return execution.replayed(recorded);
@@ -102,7 +111,7 @@ interface StepIdentity {
 }
 
 async function recordResult(
-  execution: Execution,
+  execution: RunningExecution,
   step: StepIdentity,
   result: Pick<RecordedStep, 'output' | 'error'>,
 ): Promise<void> {
@@ -112,7 +121,7 @@ async function recordResult(
   }
 }
 
-async function recordOutcome(execution: Execution, step: StepIdentity, outcome: Outcome): Promise<unknown> {
+async function recordOutcome(execution: RunningExecution, step: StepIdentity, outcome: Outcome): Promise<unknown> {
   const { output, error } = outcome;
   await recordResult(execution, step, { output, error });
   const { serializer } = execution.host;
@@ -121,7 +130,7 @@ async function recordOutcome(execution: Execution, step: StepIdentity, outcome: 
 }
 
 async function startChild(
-  execution: Execution,
+  execution: RunningExecution,
   definition: WorkflowDefinition,
   args: readonly unknown[],
   options: StartOptions,
@@ -150,7 +159,10 @@ async function startChild(
   return childId;
 }
 
-function written(execution: Execution, answer: IntentAnswer): Extract<IntentAnswer, { readonly kind: 'written' }> {
+function written(
+  execution: RunningExecution,
+  answer: IntentAnswer,
+): Extract<IntentAnswer, { readonly kind: 'written' }> {
   switch (answer.kind) {
     case 'written':
       return answer;
@@ -164,7 +176,7 @@ function written(execution: Execution, answer: IntentAnswer): Extract<IntentAnsw
 }
 
 /** Never resolves when the execution ends first: the call has been rejected by then. */
-function elapse(execution: Execution, ms: number): Promise<void> {
+function elapse(execution: RunningExecution, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const cancel = startTimer(ms, () => {
       forget();

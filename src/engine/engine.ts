@@ -8,8 +8,9 @@ import type { ClaimedWorkflow, ExecutorIdentity, Ownership, WorkflowStart, Workf
 import type { Catalog } from './catalog.js';
 import type { WorkflowDefinition } from './definitions.js';
 import { Execution, type ExecutionStart } from './execution.js';
-import type { ExecutionEnd, ExecutionHost } from './execution-host.js';
-import type { Outcome, OutcomeWaiter } from './outcome-waiter.js';
+import type { ExecutionEnd, ExecutionHost, RunningExecution } from './execution-host.js';
+import type { Outcome } from './outcome.js';
+import type { OutcomeWaiter } from './outcome-waiter.js';
 import { prepareStart } from './prepare-start.js';
 import { runOutsideScope } from './scope.js';
 import type { Serializer } from './serializer.js';
@@ -98,7 +99,16 @@ export class Engine implements ExecutionHost {
       switch (answer.kind) {
         case 'started': {
           const { timeoutMs: deadlineInMs, input } = start;
-          this.#run({ definition, ownership: answer.ownership, self, input, attempt: 1, deadlineInMs, history: [], requeues: 0 });
+          this.#run({
+            definition,
+            ownership: answer.ownership,
+            self,
+            input,
+            attempt: 1,
+            deadlineInMs,
+            history: [],
+            requeues: 0,
+          });
           return this.handleOf(workflowId);
         }
         case 'exists':
@@ -111,7 +121,9 @@ export class Engine implements ExecutionHost {
         case 'lost':
           return this.handleOf(workflowId);
         case 'refused':
-          throw new WriteRefusedError(`The database refuses to start workflow "${workflowId}".`, { cause: answer.error });
+          throw new WriteRefusedError(`The database refuses to start workflow "${workflowId}".`, {
+            cause: answer.error,
+          });
       }
     }
   }
@@ -123,7 +135,7 @@ export class Engine implements ExecutionHost {
     try {
       if (definition === undefined) throw new TypeError('Claimed a workflow of a name that is not registered.');
       self = this.catalog.selfOf(definition, claimed.instance);
-    } catch (error) {
+    } catch {
       // Another executor may know it. It stays visible, and its attempts are bounded.
       this.logger.error('A claimed workflow cannot be run here; it is given back.', {
         workflowId: claimed.ownership.workflowId,
@@ -132,11 +144,14 @@ export class Engine implements ExecutionHost {
       void this.store
         .release(claimed.ownership, { to: 'DELAYED', wakeInMs: UNRUNNABLE_DELAY_MS })
         .catch(() => undefined);
-      void error;
       return;
     }
     const { ownership, input, attempts: attempt, deadlineInMs, history } = claimed;
     this.#run({ definition, ownership, self, input, attempt, deadlineInMs, history, requeues });
+  }
+
+  instanceNameOf(definition: WorkflowDefinition, self: unknown): string | undefined {
+    return this.catalog.instanceNameOf(definition, self);
   }
 
   prepare(
@@ -154,14 +169,14 @@ export class Engine implements ExecutionHost {
     this.#run({ definition, ownership, self, input, attempt: 1, deadlineInMs, history: [], requeues: 0 });
   }
 
-  waitForOutcome(workflowId: string, waiting: Execution): Promise<Outcome> {
+  waitForOutcome(workflowId: string, waiting: RunningExecution): Promise<Outcome> {
     return this.#waiter.wait(workflowId, {
       runsHere: this.#running.has(workflowId),
       onGone: (callback) => waiting.onGone(callback),
     });
   }
 
-  ended(execution: Execution, end: ExecutionEnd): void {
+  ended(execution: RunningExecution, end: ExecutionEnd): void {
     const { workflowId } = execution;
     if (this.#running.get(workflowId) === execution) this.#running.delete(workflowId);
     switch (end.kind) {

@@ -1,10 +1,18 @@
+import type { WorkflowContext } from '../api/context.js';
 import type { Logger } from '../api/logger.js';
 import type { WorkflowHandle } from '../api/workflow-handle.js';
 import type { StartOptions } from '../api/workflow-options.js';
-import type { Ownership, WorkflowStart, WorkflowStore } from '../store/store.js';
-import type { WorkflowDefinition } from './definitions.js';
-import type { Execution } from './execution.js';
-import type { Outcome } from './outcome-waiter.js';
+import type {
+  Denied,
+  Ownership,
+  RecordedStep,
+  StepKind,
+  StepRecord,
+  WorkflowStart,
+  WorkflowStore,
+} from '../store/store.js';
+import type { StepDefinition, WorkflowDefinition } from './definitions.js';
+import type { Outcome } from './outcome.js';
 import type { Serializer } from './serializer.js';
 
 /** How an execution came to its end. */
@@ -17,6 +25,46 @@ export type ExecutionEnd =
   /** Version conflicts without end: to be claimed again after a while, with the count on the wake-up. */
   | { readonly kind: 'requeued'; readonly delayMs: number; readonly requeues: number };
 
+/** What the code that a workflow calls needs of the execution that it runs in. */
+export interface RunningExecution {
+  readonly workflowId: string;
+  readonly ownership: Ownership;
+  readonly host: ExecutionHost;
+  /** How long this execution has been here, in milliseconds. */
+  readonly ageMs: number;
+  /** False once nothing can be called any more. */
+  readonly isRunning: boolean;
+  context(): WorkflowContext;
+  /** @throws OwnershipLostError or why else nothing can be called any more. */
+  assertRunning(): void;
+  /** Before a body runs: resolves, or is undefined, when this execution still owns its workflow; throws when it does not. */
+  mayRunBody(): Promise<void> | undefined;
+  /** Stops the workflow until a person decides, and lists it with its reason. */
+  block(attention: string, detail: string, error: Error): void;
+  runStep(definition: StepDefinition, self: unknown, args: unknown[]): Promise<unknown>;
+  /**
+   * Wraps one durable call. Its promise is rejected when the execution ends, whatever the call is waiting for; and a
+   * rejection that nobody awaits never reaches the process.
+   */
+  call<Result>(work: () => Promise<Result>): Promise<Result>;
+  /** Numbers a call and finds what is recorded for it. To be called synchronously with the user's call. */
+  enter(kind: StepKind, name: string): { readonly seq: number; readonly recorded: RecordedStep | undefined };
+  /** Returns, or throws, a recorded result when its turn has come. */
+  replayed(recorded: RecordedStep): Promise<unknown>;
+  /** Resolves when it is the turn of a started child's recorded ID. */
+  replayedStart(recorded: RecordedStep): Promise<void>;
+  /** Waits until everything recorded has been handed out; undefined when it has. */
+  replayOver(): Promise<void> | undefined;
+  /** Records a result and lets it reach the workflow in its order. Returns the error when the database refuses it. */
+  checkpoint(record: StepRecord): Promise<Error | undefined>;
+  /** A write succeeded: what it brought may reach the workflow, unless the execution has ended meanwhile. */
+  progress(): Promise<void>;
+  /** The ownership check failed. */
+  denied(answer: Denied): never;
+  /** Calls back once, when nothing can be called any more. Returns how to take that back. */
+  onGone(callback: (reason: Error) => void): () => void;
+}
+
 /** What an execution needs of the engine that runs it. */
 export interface ExecutionHost {
   readonly store: WorkflowStore;
@@ -27,9 +75,9 @@ export interface ExecutionHost {
   /** The database's clock as far as it is known here, milliseconds since 1970. */
   clockMs(): number;
   /** The execution is over: its slot is free. */
-  ended(execution: Execution, end: ExecutionEnd): void;
+  ended(execution: RunningExecution, end: ExecutionEnd): void;
   /** Waits for the outcome of a workflow, wherever it runs; at most as long as the execution that asks is there. */
-  waitForOutcome(workflowId: string, waiting: Execution): Promise<Outcome>;
+  waitForOutcome(workflowId: string, waiting: RunningExecution): Promise<Outcome>;
   /** Checks the arguments and options of a child, and encodes what it is to be started with. */
   prepare(
     definition: WorkflowDefinition,
@@ -39,5 +87,7 @@ export interface ExecutionHost {
   ): Promise<WorkflowStart>;
   /** Runs a child that was created with its parent's checkpoint. */
   runChild(definition: WorkflowDefinition, start: WorkflowStart, ownership: Ownership): void;
+  /** The name under which an object is registered for a workflow. */
+  instanceNameOf(definition: WorkflowDefinition, self: unknown): string | undefined;
   handleOf(workflowId: string): WorkflowHandle<unknown>;
 }

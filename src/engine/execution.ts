@@ -1,14 +1,20 @@
-import type { StepContext, WorkflowContext } from '../api/context.js';
-import { OwnershipLostError, StepNondeterminismError, WorkflowEndedError, WorkflowTimeoutError, WriteRefusedError } from '../errors/workflow-errors.js';
+import type { WorkflowContext } from '../api/context.js';
+import {
+  OwnershipLostError,
+  StepNondeterminismError,
+  WorkflowEndedError,
+  WorkflowTimeoutError,
+  WriteRefusedError,
+} from '../errors/workflow-errors.js';
 import { HoldfastError } from '../errors/holdfast-error.js';
 import type { Denied, OutcomeRecord, Ownership, RecordedStep, StepKind, StepRecord } from '../store/store.js';
 import type { StepDefinition, WorkflowDefinition } from './definitions.js';
-import type { ExecutionEnd, ExecutionHost } from './execution-host.js';
+import type { ExecutionEnd, ExecutionHost, RunningExecution } from './execution-host.js';
 import { enterHistory } from './history-limit.js';
 import { Replay, Turnstile } from './replay.js';
 import { checkSchema } from './schema.js';
+import { runStep } from './run-step.js';
 import { runInScope } from './scope.js';
-import { runAttempts, type AttemptHost, type StepEnd } from './step-attempts.js';
 import { startTimer } from './timer.js';
 
 /** Requeues without one new checkpoint before a workflow counts as livelocked. */
@@ -42,7 +48,7 @@ interface OpenCall {
  * every durable call throws, the signal has fired, and nothing is written. That is sticky: code that swallows the error
  * meets it again at its next call.
  */
-export class Execution {
+export class Execution implements RunningExecution {
   readonly definition: WorkflowDefinition;
   readonly ownership: Ownership;
   readonly attempt: number;
@@ -90,7 +96,6 @@ export class Execution {
     return this.#controller.signal;
   }
 
-  /** Calls back once, when nothing can be called any more. Returns how to take that back. */
   onGone(callback: (reason: Error) => void): () => void {
     if (this.#gone !== undefined) {
       callback(this.#gone);
@@ -106,7 +111,6 @@ export class Execution {
     return this.#host;
   }
 
-  /** How long this execution has been here, in milliseconds. */
   get ageMs(): number {
     return performance.now() - this.#createdAt;
   }
@@ -131,7 +135,11 @@ export class Execution {
     try {
       args = (await this.#host.serializer.decode(input)) as unknown[];
     } catch (error) {
-      this.block('INPUT_UNREADABLE', 'The stored input cannot be decoded: see the error VALUE_UNREADABLE.', asError(error));
+      this.block(
+        'INPUT_UNREADABLE',
+        'The stored input cannot be decoded: see the error VALUE_UNREADABLE.',
+        asError(error),
+      );
       return;
     }
     if (deadlineInMs !== null) {
@@ -148,7 +156,11 @@ export class Execution {
     }
     const { next } = this.#replay;
     if (next !== undefined) this.#block(this.#otherPath(next, 'the code ended without asking for it'));
-    else await this.#finish(outcome, new WorkflowEndedError('The workflow has returned: its steps can no longer be called.'));
+    else
+      await this.#finish(
+        outcome,
+        new WorkflowEndedError('The workflow has returned: its steps can no longer be called.'),
+      );
   }
 
   /** Ownership is gone, as somebody has found out: park. */
@@ -165,11 +177,12 @@ export class Execution {
   /** The executor shuts down: another one may go on at once. */
   async giveBack(): Promise<void> {
     if (this.#state !== 'running') return;
-    this.#leave(new OwnershipLostError('The executor is shutting down; another one carries on.'), { kind: 'given-back' });
+    this.#leave(new OwnershipLostError('The executor is shutting down; another one carries on.'), {
+      kind: 'given-back',
+    });
     await this.#host.store.release(this.ownership, { to: 'ENQUEUED', unspendAttempt: true });
   }
 
-  /** Stops the workflow until a person decides, and lists it with its reason. */
   block(attention: string, detail: string, error: Error): void {
     if (this.#state === 'over') return;
     this.#leave(error, { kind: 'blocked' });
@@ -178,10 +191,6 @@ export class Execution {
 
   // Durable calls ------------------------------------------------------------------------------------------------
 
-  /**
-   * Wraps one durable call. Its promise is rejected when the execution ends, whatever the call is waiting for; and a
-   * rejection that nobody awaits never reaches the process.
-   */
   call<Result>(work: () => Promise<Result>): Promise<Result> {
     const promise = new Promise<Result>((resolve, reject) => {
       if (this.#state !== 'running') {
@@ -205,7 +214,6 @@ export class Execution {
     return promise;
   }
 
-  /** Numbers a call and finds what is recorded for it. To be called synchronously with the user's call. */
   enter(kind: StepKind, name: string): { readonly seq: number; readonly recorded: RecordedStep | undefined } {
     const seq = this.#nextSeq++;
     enterHistory(seq, this.workflowId, this.#host.logger);
@@ -218,26 +226,22 @@ export class Execution {
     return { seq, recorded };
   }
 
-  /** Returns, or throws, a recorded result when its turn has come. */
   async replayed(recorded: RecordedStep): Promise<unknown> {
     await this.#replay.turnOf(recorded);
     if (recorded.error !== null) throw await this.#host.serializer.decode(recorded.error);
     return recorded.output === null ? undefined : this.#host.serializer.decode(recorded.output);
   }
 
-  /** Waits until everything recorded has been handed out; undefined when it has. */
   replayOver(): Promise<void> | undefined {
     return this.#replay.isOver ? undefined : this.#replay.over();
   }
 
-  /** Hands a started child's recorded ID out in its turn. */
   replayedStart(recorded: RecordedStep): Promise<void> {
     return this.#replay.turnOf(recorded);
   }
 
-  /** Records a result and lets it reach the workflow in its order. Returns the error when the database refuses it. */
   async checkpoint(record: StepRecord): Promise<Error | undefined> {
-    if (this.#state !== 'running') throw this.#lostError();
+    this.assertRunning();
     const answer = await this.#host.store.checkpoint(this.ownership, record);
     if (answer.kind === 'refused') return answer.error;
     if (answer.kind !== 'written') this.denied(answer);
@@ -245,15 +249,13 @@ export class Execution {
     return undefined;
   }
 
-  /** A write succeeded: what it brought may reach the workflow, unless the execution has ended meanwhile. */
   async progress(): Promise<void> {
     this.#requeues = 0;
     const turn = this.#turnstile.pass();
     if (turn !== undefined) await turn;
-    if (this.#state !== 'running') throw this.#lostError();
+    this.assertRunning();
   }
 
-  /** The ownership check failed. */
   denied(answer: Denied): never {
     switch (answer.kind) {
       case 'lost':
@@ -277,113 +279,33 @@ export class Execution {
   }
 
   runStep(definition: StepDefinition, self: unknown, args: unknown[]): Promise<unknown> {
-    return this.call(() => this.#step(definition, self, args));
-  }
-
-  async #step(definition: StepDefinition, self: unknown, args: unknown[]): Promise<unknown> {
-    const { seq, recorded } = this.enter('step', definition.name);
-    if (recorded !== undefined) return this.replayed(recorded);
-    const replaying = this.replayOver();
-    if (replaying !== undefined) await replaying;
-    const startedAt = performance.now();
-    const end = await runAttempts(definition, seq, this.#attemptHost(definition, self, args));
-    if (this.#state !== 'running') throw this.#lostError();
-    const { record, thrown } = await this.#recordOf(definition, seq, end, startedAt);
-    const refused = await this.checkpoint(record);
-    if (refused !== undefined) {
-      const error = new WriteRefusedError(`The database refuses the result of step "${definition.name}".`, { cause: refused });
-      await this.#recordRefusal(record, error);
-      throw error;
-    }
-    if (record.error !== null) throw thrown;
-    return (end as Extract<StepEnd, { kind: 'value' }>).value;
-  }
-
-  #attemptHost(definition: StepDefinition, self: unknown, args: unknown[]): AttemptHost {
-    const execution = this as Execution;
-    return {
-      workflowId: this.workflowId,
-      onGone: (callback) => this.onGone(callback),
-      get isRunning() {
-        return execution.isRunning;
-      },
-      mayRunBody: () => this.#mayRunBody(),
-      runBody: (context: StepContext) =>
-        runInScope({ execution: this, step: context }, () => definition.body.apply(self, args)),
-    };
+    return this.call(() => runStep(this, definition, self, args));
   }
 
   /**
-   * Before a body runs: a process that was paused must not charge a card before it finds out what happened meanwhile. The
-   * lease is judged by the monotonic clock since the last acknowledged heartbeat; if it may have lapsed, the database says
-   * who owns the workflow.
+   * The lease is judged by the monotonic clock since the last acknowledged heartbeat; if it may have lapsed, the database
+   * says who owns the workflow. A process that was paused must not charge a card before it finds out what happened.
    */
-  #mayRunBody(): Promise<void> | undefined {
-    if (this.#state !== 'running') throw this.#lostError();
+  mayRunBody(): Promise<void> | undefined {
+    this.assertRunning();
     return this.#host.leaseIsFresh ? undefined : this.#verify();
+  }
+
+  assertRunning(): void {
+    if (this.#state !== 'running') throw this.#lostError();
   }
 
   async #verify(): Promise<void> {
     if (!(await this.#host.store.verifyOwnership(this.ownership))) this.lose();
-    if (this.#state !== 'running') throw this.#lostError();
-  }
-
-  async #recordOf(
-    definition: StepDefinition,
-    seq: number,
-    end: StepEnd,
-    startedAt: number,
-  ): Promise<{ readonly record: StepRecord; readonly thrown: unknown }> {
-    const { serializer } = this.#host;
-    let output: string | null = null;
-    let error: string | null = null;
-    let thrown: unknown;
-    if (end.kind === 'value') {
-      try {
-        const encoded = serializer.encode(end.value);
-        output = typeof encoded === 'string' ? encoded : await encoded;
-      } catch (refusal) {
-        // The body has had its effect: the refusal is its recorded result, so that it is not run again and again.
-        thrown = refusal;
-        error = await serializer.encodeError(refusal);
-      }
-    } else {
-      thrown = end.error;
-      error = await serializer.encodeError(end.error);
-    }
-    if (error !== null) {
-      this.#host.logger.warn('A step failed for good.', { workflowId: this.workflowId, step: definition.name, seq });
-    }
-    const failures = await Promise.all(end.failures.map((failure) => serializer.encodeError(failure)));
-    const record: StepRecord = {
-      seq,
-      name: definition.name,
-      kind: 'step',
-      output,
-      error,
-      attempts: end.attempts,
-      attemptErrors: failures.length === 0 ? null : `[${failures.join(',')}]`,
-      childId: null,
-      elapsedMs: Math.min(Math.round(performance.now() - startedAt), 2 ** 31 - 1),
-    };
-    return { record, thrown };
-  }
-
-  async #recordRefusal(record: StepRecord, error: WriteRefusedError): Promise<void> {
-    const again = await this.checkpoint({
-      ...record,
-      output: null,
-      error: await this.#host.serializer.encodeError(error),
-      attemptErrors: null,
-    });
-    if (again !== undefined) this.block('WRITE_REFUSED', 'The database refuses the result of a step, and its error too.', error);
+    this.assertRunning();
   }
 
   // Ends -------------------------------------------------------------------------------------------------------------
 
   async #success(value: unknown): Promise<OutcomeRecord> {
     const { output: schema } = this.definition;
-    const checked = schema === undefined ? value : await checkSchema(schema, value, `output of "${this.definition.name}"`);
+    const checked =
+      schema === undefined ? value : await checkSchema(schema, value, `output of "${this.definition.name}"`);
     return { status: 'SUCCESS', output: await this.#host.serializer.encode(checked), error: null, attention: null };
   }
 

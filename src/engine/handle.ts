@@ -1,6 +1,6 @@
 import type { WorkflowHandle, WorkflowStatus } from '../api/workflow-handle.js';
 import { awaitOutcome } from './durable-calls.js';
-import type { Outcome } from './outcome-waiter.js';
+import type { Outcome } from './outcome.js';
 import { durableExecution } from './scope.js';
 import type { Serializer } from './serializer.js';
 

@@ -1,14 +1,8 @@
 import { WorkflowNotFoundError } from '../errors/admin-errors.js';
 import { HoldfastClosedError } from '../errors/usage-errors.js';
-import type { FoundOutcome, TerminalStatus, WorkflowStore } from '../store/store.js';
+import type { FoundOutcome, WorkflowStore } from '../store/store.js';
+import type { Outcome } from './outcome.js';
 import { runOutsideScope } from './scope.js';
-
-/** A workflow's recorded outcome, as text. */
-export interface Outcome {
-  readonly status: TerminalStatus;
-  readonly output: string | null;
-  readonly error: string | null;
-}
 
 interface Waiting {
   readonly resolve: (outcome: Outcome) => void;
@@ -49,14 +43,14 @@ export class OutcomeWaiter {
         reject(new HoldfastClosedError('This Holdfast is closed: ask another one for the result.'));
         return;
       }
-      let forget: (() => void) | undefined;
+      const subscription: { forget?: (() => void) | undefined } = {};
       const waiting: Waiting = {
         resolve: (outcome) => {
-          forget?.();
+          subscription.forget?.();
           resolve(outcome);
         },
         reject: (cause) => {
-          forget?.();
+          subscription.forget?.();
           reject(asError(cause));
         },
       };
@@ -66,7 +60,7 @@ export class OutcomeWaiter {
         this.#waiting.set(workflowId, set);
       }
       set.add(waiting);
-      forget = options.onGone?.((reason) => {
+      subscription.forget = options.onGone?.((reason) => {
         this.#forget(workflowId, waiting);
         reject(reason);
       });

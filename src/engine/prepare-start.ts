@@ -44,15 +44,17 @@ export async function prepareStart(
 }
 
 function encodeAttributes(attributes: Readonly<Record<string, unknown>>): string {
-  let text: string | undefined;
+  let text: unknown;
   try {
     text = JSON.stringify(attributes);
   } catch (cause) {
     throw new InvalidArgumentError('attributes must be a plain JSON object.', { cause });
   }
   // What PostgreSQL's jsonb cannot hold would be refused later, with the whole start.
-  if (!text?.startsWith('{') || /\\u0000|\\ud[89a-f]/i.test(text)) {
-    throw new InvalidArgumentError('attributes must be a plain JSON object, without NUL or half surrogate pairs in its texts.');
+  if (typeof text !== 'string' || !text.startsWith('{') || /\\u0000|\\ud[89a-f]/i.test(text)) {
+    throw new InvalidArgumentError(
+      'attributes must be a plain JSON object, without NUL or half surrogate pairs in its texts.',
+    );
   }
   const bytes = Buffer.byteLength(text);
   if (bytes > MAX_ATTRIBUTES_BYTES) {

@@ -16,5 +16,8 @@ export async function checkSchema(schema: StandardSchema, value: unknown, what: 
 
 function pathOf(issue: SchemaIssue): string {
   const keys = (issue.path ?? []).map((part) => (typeof part === 'object' ? part.key : part));
-  return keys.reduce<string>((path, key) => path + (typeof key === 'number' ? `[${String(key)}]` : `.${String(key)}`), '$');
+  return keys.reduce<string>(
+    (path, key) => path + (typeof key === 'number' ? `[${String(key)}]` : `.${String(key)}`),
+    '$',
+  );
 }

@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { StepContext } from '../api/context.js';
 import { OutsideWorkflowError } from '../errors/usage-errors.js';
-import type { Execution } from './execution.js';
+import type { RunningExecution } from './execution-host.js';
 
 /** Where the running code is: in a workflow, and perhaps inside one of its steps. */
 export interface Scope {
-  readonly execution: Execution;
+  readonly execution: RunningExecution;
   readonly step: StepContext | undefined;
 }
 
@@ -16,7 +16,7 @@ const STORAGE = Symbol.for('holdfast.scope.v1');
  * another storage than its workflow entered would believe to be outside of it and run unrecorded.
  */
 function sharedStorage(): AsyncLocalStorage<Scope> {
-  const holder = globalThis as { [STORAGE]?: AsyncLocalStorage<Scope> };
+  const holder = globalThis as { [STORAGE]?: AsyncLocalStorage<Scope> | undefined };
   return (holder[STORAGE] ??= new AsyncLocalStorage<Scope>());
 }
 
@@ -36,13 +36,13 @@ export function currentScope(): Scope | undefined {
 }
 
 /** The execution to which a durable operation called here belongs; undefined outside workflows and inside step bodies. */
-export function durableExecution(): Execution | undefined {
+export function durableExecution(): RunningExecution | undefined {
   const scope = storage.getStore();
   return scope?.step === undefined ? scope?.execution : undefined;
 }
 
 /** @throws OutsideWorkflowError */
-export function requireDurable(operation: string): Execution {
+export function requireDurable(operation: string): RunningExecution {
   const scope = storage.getStore();
   if (scope === undefined) {
     throw new OutsideWorkflowError(`${operation} works inside a workflow only. Call it from a @Workflow function.`);

@@ -1,13 +1,28 @@
 import { createHash } from 'node:crypto';
 import type { StepContext } from '../api/context.js';
-import { NonRetryableError, RetryableError, StepRetriesExhaustedError, StepTimeoutError } from '../errors/step-errors.js';
+import {
+  NonRetryableError,
+  RetryableError,
+  StepRetriesExhaustedError,
+  StepTimeoutError,
+} from '../errors/step-errors.js';
 import type { RetryPolicy, StepDefinition } from './definitions.js';
 import { startTimer } from './timer.js';
 
 /** What a step came to, with what the record keeps about the way there. */
 export type StepEnd =
-  | { readonly kind: 'value'; readonly value: unknown; readonly attempts: number; readonly failures: readonly unknown[] }
-  | { readonly kind: 'error'; readonly error: unknown; readonly attempts: number; readonly failures: readonly unknown[] };
+  | {
+      readonly kind: 'value';
+      readonly value: unknown;
+      readonly attempts: number;
+      readonly failures: readonly unknown[];
+    }
+  | {
+      readonly kind: 'error';
+      readonly error: unknown;
+      readonly attempts: number;
+      readonly failures: readonly unknown[];
+    };
 
 /** What the attempts need of the execution around them. */
 export interface AttemptHost {
@@ -85,9 +100,7 @@ function withTimeout(running: unknown, timeoutMs: number, context: AttemptContex
       context.abort(error);
       reject(error);
     });
-    Promise.resolve(running)
-      .then(resolve, reject)
-      .finally(cancel);
+    Promise.resolve(running).then(resolve, reject).finally(cancel);
   });
 }
 
@@ -151,7 +164,9 @@ class AttemptContext implements StepContext {
 
 /** A UUID of version 8 (RFC 9562) made from a hash of what names the step. */
 export function idempotencyKey(workflowId: string, seq: number, name: string): string {
-  const hash = createHash('sha256').update(JSON.stringify([workflowId, seq, name])).digest();
+  const hash = createHash('sha256')
+    .update(JSON.stringify([workflowId, seq, name]))
+    .digest();
   hash.writeUInt8((hash.readUInt8(6) & 0x0f) | 0x80, 6);
   hash.writeUInt8((hash.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = hash.toString('hex', 0, 16);

@@ -27,7 +27,10 @@ export class ClaimLoop {
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
-    this.#repeater = new Repeater(() => this.#claimAll(), () => options.pollMs * (0.75 + Math.random() / 2));
+    this.#repeater = new Repeater(
+      () => this.#claimAll(),
+      () => options.pollMs * (0.75 + Math.random() / 2),
+    );
   }
 
   start(): void {

@@ -58,7 +58,10 @@ export class Executor implements ExecutorState {
   constructor(options: ExecutorOptions) {
     this.#options = options;
     this.#identity = { executorId: options.executorId, incarnation: 0 };
-    this.#heartbeats = new Repeater(() => this.#beat(), () => options.leaseMs / HEARTBEATS_PER_LEASE);
+    this.#heartbeats = new Repeater(
+      () => this.#beat(),
+      () => options.leaseMs / HEARTBEATS_PER_LEASE,
+    );
   }
 
   get identity(): ExecutorIdentity {

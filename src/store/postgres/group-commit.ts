@@ -1,23 +1,12 @@
-import type { Driver, SqlRow } from '../../drivers/driver.js';
+import type { Driver } from '../../drivers/driver.js';
 import { StoreClosedError } from '../../errors/store-errors.js';
 import { backoffMs, pause } from './backoff.js';
 import type { PendingWrite } from './pending-write.js';
+import type { RefusalRow } from './refusal-row.js';
 import { settleGroup, type Answered } from './settle.js';
 import { isTransient } from './transient-errors.js';
 import { loneCheckpoint, sortGroups, WriteBatch, type WorkflowGroup } from './write-batch.js';
 import { WriteStatements, type WriteStatement } from './write-statement.js';
-
-/** What a refused item was answered with. */
-export interface RefusalRow extends SqlRow {
-  readonly part?: 'start' | 'checkpoint' | 'complete';
-  readonly item: number | null;
-  readonly answer: string | null;
-  readonly found_status: string | null;
-  readonly found_version: number | null;
-  readonly found_detail: string | null;
-  readonly remaining_ms?: number | null;
-  readonly child?: 'created' | 'attached' | null;
-}
 
 /** How many flushes may be under way at once, each on a connection of its own. */
 export const LANES = 2;

@@ -24,7 +24,13 @@ import type {
 import { backoffMs, pause } from './backoff.js';
 import { GroupCommit } from './group-commit.js';
 import { OutcomeAnnouncer } from './outcome-announcer.js';
-import { PendingCheckpoint, PendingCompletion, PendingIntent, PendingStart, type PendingWrite } from './pending-write.js';
+import {
+  PendingCheckpoint,
+  PendingCompletion,
+  PendingIntent,
+  PendingStart,
+  type PendingWrite,
+} from './pending-write.js';
 import { release } from './release.js';
 import { toClaimed, toOutcome, type ClaimRow, type HistoryRow, type OutcomeRow } from './rows.js';
 import { isTransient } from './transient-errors.js';
@@ -99,12 +105,11 @@ export class PostgresStore implements Store {
   }
 
   async failStuck(ownership: Ownership, error: string): Promise<void> {
-    await this.#ask('holdfast_fail_stuck', `SELECT ${this.#call('fail_stuck_workflow')}($1::text, $2::uuid, $3::uuid, $4::text)`, [
-      ownership.workflowId,
-      ownership.token,
-      randomUUID(),
-      error,
-    ]);
+    await this.#ask(
+      'holdfast_fail_stuck',
+      `SELECT ${this.#call('fail_stuck_workflow')}($1::text, $2::uuid, $3::uuid, $4::text)`,
+      [ownership.workflowId, ownership.token, randomUUID(), error],
+    );
   }
 
   async verifyOwnership(ownership: Ownership): Promise<boolean> {
@@ -153,7 +158,10 @@ export class PostgresStore implements Store {
   }
 
   async deregisterExecutor({ executorId, incarnation }: ExecutorIdentity): Promise<void> {
-    await this.#driver.query(`SELECT ${this.#call('deregister_executor')}($1::text, $2::int8)`, [executorId, incarnation]);
+    await this.#driver.query(`SELECT ${this.#call('deregister_executor')}($1::text, $2::int8)`, [
+      executorId,
+      incarnation,
+    ]);
   }
 
   async claim(request: ClaimRequest): Promise<readonly ClaimedWorkflow[]> {

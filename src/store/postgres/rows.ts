@@ -36,9 +36,7 @@ export interface HistoryRow extends SqlRow {
 
 export function toOutcome(row: OutcomeRow): FoundOutcome {
   const { workflow_id: workflowId, status, output, error } = row;
-  return status === null
-    ? { kind: 'missing', workflowId }
-    : { kind: 'outcome', workflowId, status, output, error };
+  return status === null ? { kind: 'missing', workflowId } : { kind: 'outcome', workflowId, status, output, error };
 }
 
 /** Puts each workflow's history, which comes sorted, beside its claim. */

@@ -1,4 +1,4 @@
-import type { RefusalRow } from './group-commit.js';
+import type { RefusalRow } from './refusal-row.js';
 import type { PendingIntent, PendingStart, PendingWrite } from './pending-write.js';
 import type { Denied, IntentAnswer, StartAnswer } from '../store.js';
 import type { WorkflowGroup } from './write-batch.js';

@@ -1,4 +1,10 @@
-import type { PendingCheckpoint, PendingCompletion, PendingIntent, PendingStart, PendingWrite } from './pending-write.js';
+import type {
+  PendingCheckpoint,
+  PendingCompletion,
+  PendingIntent,
+  PendingStart,
+  PendingWrite,
+} from './pending-write.js';
 
 /** Rows of one flush; 500 is where a larger batch stopped paying in the measurements of DESIGN's prototype. */
 export const MAX_BATCH_ROWS = 500;

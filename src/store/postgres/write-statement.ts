@@ -54,7 +54,10 @@ export class WriteStatements {
     const { ownership, step } = write;
     return {
       name: 'holdfast_checkpoint_one',
-      text: this.#text('one', () => `SELECT ${REFUSAL_COLUMNS} FROM ${call(this.schema, 'checkpoint_one', CHECKPOINT_ONE_TYPES, 0)}`),
+      text: this.#text(
+        'one',
+        () => `SELECT ${REFUSAL_COLUMNS} FROM ${call(this.schema, 'checkpoint_one', CHECKPOINT_ONE_TYPES, 0)}`,
+      ),
       parameters: [
         ownership.workflowId, ownership.token, ownership.recordVersion, write.nonce, step.seq, step.name, step.kind,
         step.output, step.error, step.attempts, step.attemptErrors, step.childId, step.elapsedMs,

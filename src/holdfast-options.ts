@@ -1,8 +1,8 @@
-import type { WorkflowSource } from '../engine/catalog.js';
-import type { DriverTarget } from '../drivers/open-driver.js';
-import type { ErrorClass, PayloadCodec } from '../values/index.js';
-import type { Duration } from './duration.js';
-import type { Logger } from './logger.js';
+import type { WorkflowSource } from './engine/catalog.js';
+import type { DriverTarget } from './drivers/open-driver.js';
+import type { ErrorClass, PayloadCodec } from './values/index.js';
+import type { Duration } from './api/duration.js';
+import type { Logger } from './api/logger.js';
 
 /** What `Holdfast.launch` takes. Everything but `workflows` has a default. */
 export interface HoldfastOptions {

@@ -1,0 +1,13 @@
+import type { SqlRow } from '../../drivers/driver.js';
+
+/** What a refused item was answered with. */
+export interface RefusalRow extends SqlRow {
+  readonly part?: 'start' | 'checkpoint' | 'complete';
+  readonly item: number | null;
+  readonly answer: string | null;
+  readonly found_status: string | null;
+  readonly found_version: number | null;
+  readonly found_detail: string | null;
+  readonly remaining_ms?: number | null;
+  readonly child?: 'created' | 'attached' | null;
+}
