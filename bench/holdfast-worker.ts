@@ -32,7 +32,7 @@ class Bench {
 await hostSubject(launch);
 
 async function launch(): Promise<HostedSubject> {
-  const holdfast = await Holdfast.launch({ workflows: [Bench], databaseUrl: databaseUrl() });
+  const holdfast = await Holdfast.launch({ workflows: [Bench], database: databaseUrl() });
   return {
     about: 'holdfast, this working tree, defaults',
     meter,
