@@ -19,7 +19,7 @@ class Bench {
   }
 
   @Workflow()
-  static async trivialSteps(steps: number): Promise<number> {
+  static async trivialSteps(this: void, steps: number): Promise<number> {
     let sum = 0;
     for (let index = 0; index < steps; index++) {
       sum += await Bench.trivial(index);
