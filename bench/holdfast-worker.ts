@@ -19,7 +19,7 @@ class Bench {
   }
 
   @Workflow()
-  static async trivialSteps(this: void, steps: number): Promise<number> {
+  static async trivialSteps(steps: number): Promise<number> {
     let sum = 0;
     for (let index = 0; index < steps; index++) {
       sum += await Bench.trivial(index);
@@ -37,6 +37,7 @@ async function launch(): Promise<HostedSubject> {
     about: 'holdfast, this working tree, defaults',
     meter,
     perform: async (_work, steps) => {
+      // eslint-disable-next-line @typescript-eslint/unbound-method -- it names the workflow and is not called here
       const handle = await holdfast.start(Bench.trivialSteps, {}, steps);
       return handle.result();
     },
