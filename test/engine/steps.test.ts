@@ -240,7 +240,6 @@ test.each<[string, () => unknown]>([
   ],
 ])('C29 a workflow that throws %s reaches an outcome', async (_, thrown) => {
   const { result, workflowId } = await execute(() => {
-     
     throw thrown();
   });
   await result.then(
