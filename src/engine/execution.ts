@@ -62,6 +62,7 @@ export class Execution implements RunningExecution {
   #state: 'running' | 'ending' | 'over' = 'running';
   /** Why nothing can be called any more. */
   #gone: Error | undefined;
+  #isSilent = false;
   #controller: AbortController | undefined;
   #nextSeq = 0;
   #requeues: number;
@@ -91,14 +92,14 @@ export class Execution implements RunningExecution {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
-      if (this.#gone !== undefined) this.#controller.abort(this.#gone);
+      if (this.#isSilent) this.#controller.abort(this.#whyGone);
     }
     return this.#controller.signal;
   }
 
   onGone(callback: (reason: Error) => void): () => void {
-    if (this.#gone !== undefined) {
-      callback(this.#gone);
+    if (this.#isSilent) {
+      callback(this.#whyGone);
       return () => undefined;
     }
     this.#onGone.add(callback);
@@ -156,11 +157,7 @@ export class Execution implements RunningExecution {
     }
     const { next } = this.#replay;
     if (next !== undefined) this.#block(this.#otherPath(next, 'the code ended without asking for it'));
-    else
-      await this.#finish(
-        outcome,
-        new WorkflowEndedError('The workflow has returned: its steps can no longer be called.'),
-      );
+    else await this.#finish(outcome);
   }
 
   /** Ownership is gone, as somebody has found out: park. */
@@ -194,7 +191,7 @@ export class Execution implements RunningExecution {
   call<Result>(work: () => Promise<Result>): Promise<Result> {
     const promise = new Promise<Result>((resolve, reject) => {
       if (this.#state !== 'running') {
-        reject(this.#gone ?? new WorkflowEndedError('The workflow has ended.'));
+        reject(this.#whyGone);
         return;
       }
       const open: OpenCall = { reject };
@@ -275,7 +272,7 @@ export class Execution implements RunningExecution {
         this.#requeue();
         break;
     }
-    throw this.#lostError();
+    throw this.#whyGone;
   }
 
   runStep(definition: StepDefinition, self: unknown, args: unknown[]): Promise<unknown> {
@@ -292,7 +289,7 @@ export class Execution implements RunningExecution {
   }
 
   assertRunning(): void {
-    if (this.#state !== 'running') throw this.#lostError();
+    if (this.#state !== 'running') throw this.#whyGone;
   }
 
   async #verify(): Promise<void> {
@@ -318,8 +315,8 @@ export class Execution implements RunningExecution {
     await this.#finish(await this.#failure(error), error);
   }
 
-  /** Records the outcome. Calls that are still open are rejected with `reason`. */
-  async #finish(outcome: OutcomeRecord, reason: Error): Promise<void> {
+  /** Records the outcome. Calls that are still open are rejected with `reason`; default: that the workflow has returned. */
+  async #finish(outcome: OutcomeRecord, reason?: Error): Promise<void> {
     if (this.#state !== 'running') return;
     this.#state = 'ending';
     this.#silence(reason);
@@ -377,12 +374,14 @@ export class Execution implements RunningExecution {
     );
   }
 
-  #lostError(): Error {
-    return this.#gone ?? new OwnershipLostError('This execution has ended.');
+  /** Made when somebody asks: a workflow that simply returns needs no error, and its stack would cost more than its end. */
+  get #whyGone(): Error {
+    return (this.#gone ??= new WorkflowEndedError('The workflow has returned: its steps can no longer be called.'));
   }
 
   /** From here on nothing is called or written, and whatever was open is rejected. */
-  #silence(reason: Error): void {
+  #silence(reason: Error | undefined): void {
+    this.#isSilent = true;
     this.#gone = reason;
     this.#cancelDeadline?.();
     this.#replay.stop();
@@ -391,15 +390,15 @@ export class Execution implements RunningExecution {
         workflowId: this.workflowId,
         open: this.#open.size,
       });
-      for (const { reject } of this.#open) reject(reason);
+      for (const { reject } of this.#open) reject(this.#whyGone);
       this.#open.clear();
     }
-    this.#controller?.abort(reason);
-    for (const callback of this.#onGone) callback(reason);
+    if (this.#controller !== undefined) this.#controller.abort(this.#whyGone);
+    for (const callback of this.#onGone) callback(this.#whyGone);
     this.#onGone.clear();
   }
 
-  #leave(reason: Error, end: ExecutionEnd): void {
+  #leave(reason: Error | undefined, end: ExecutionEnd): void {
     const silent = this.#state === 'ending';
     this.#state = 'over';
     if (!silent) this.#silence(reason);
