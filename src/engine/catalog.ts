@@ -43,12 +43,17 @@ export class Catalog {
         'This function is not a workflow. Decorate the method with @Workflow, or wrap the function with defineWorkflow.',
       );
     }
+    this.assertRegistered(definition);
+    return definition;
+  }
+
+  /** @throws WorkflowNotRegisteredError */
+  assertRegistered(definition: WorkflowDefinition): void {
     if (this.#entries.get(definition.name)?.definition !== definition) {
       throw new WorkflowNotRegisteredError(
         `Workflow "${definition.name}" is not registered here. Add its class, object or function to "workflows" of launch.`,
       );
     }
-    return definition;
   }
 
   find(name: string): WorkflowDefinition | undefined {

@@ -38,13 +38,13 @@ export function durableSleep(execution: RunningExecution, sleep: NonNullable<Int
     await execution.replayOver();
     let remainingMs: number;
     if (recorded === undefined) {
-      const answer = await execution.host.store.recordIntent(execution.ownership, {
+      const intent = execution.host.store.recordIntent(execution.ownership, {
         seq,
         name: 'sleep',
         kind: 'sleep',
         sleep,
       });
-      remainingMs = written(execution, answer).remainingMs ?? 0;
+      remainingMs = written(execution, await execution.write(intent)).remainingMs ?? 0;
       await execution.progress();
     } else {
       // Counted when the history was loaded, a moment before this execution was made.
@@ -141,18 +141,15 @@ async function startChild(
   const childId = options.workflowId ?? `${ownership.workflowId}.${String(call.seq)}.${String(ownership.epoch)}`;
   const start: WorkflowStart = await host.prepare(definition, args, options, childId);
   const token = randomUUID();
-  const answer = await host.store.recordIntent(ownership, {
-    ...call,
-    name: definition.name,
-    child: { ...start, token, onParentCancel: options.onParentCancel ?? 'cancel' },
-  });
+  const child = { ...start, token, onParentCancel: options.onParentCancel ?? 'cancel' };
+  const intent = host.store.recordIntent(ownership, { ...call, name: definition.name, child });
+  const answer = await execution.write(intent);
   if (answer.kind === 'child-name-taken') {
     throw new WorkflowIdConflictError(
       `Workflow ID "${childId}" belongs to a workflow named "${answer.name}", not "${definition.name}". Choose another ID.`,
     );
   }
-  const { child } = written(execution, answer);
-  if (child === 'created') {
+  if (written(execution, answer).child === 'created') {
     host.runChild(definition, start, { workflowId: childId, token, epoch: 1, recordVersion: 1 });
   }
   await execution.progress();

@@ -48,6 +48,7 @@ export class Engine implements ExecutionHost {
   readonly #waiter: OutcomeWaiter;
   readonly #running = new Map<string, Execution>();
   readonly #idle = new Set<() => void>();
+  #startsUnderWay = 0;
   #accepting = true;
 
   constructor(options: EngineOptions) {
@@ -90,41 +91,38 @@ export class Engine implements ExecutionHost {
   ): Promise<WorkflowHandle<unknown>> {
     this.#assertAccepting();
     const workflowId = options.workflowId ?? newWorkflowId();
-    const self = this.catalog.selfOf(definition, options.instance ?? null);
     const start = await this.prepare(definition, args, options, workflowId);
-    for (;;) {
-      this.#assertAccepting();
-      const { identity: executor, appVersion } = this.#executor;
-      const answer = await this.store.start({ ...start, executor, appVersion, token: randomUUID() });
-      switch (answer.kind) {
-        case 'started': {
-          const { timeoutMs: deadlineInMs, input } = start;
-          this.#run({
-            definition,
-            ownership: answer.ownership,
-            self,
-            input,
-            attempt: 1,
-            deadlineInMs,
-            history: [],
-            requeues: 0,
-          });
-          return this.handleOf(workflowId);
+    this.#assertAccepting();
+    this.#startsUnderWay += 1;
+    try {
+      await this.#startPrepared(definition, start);
+    } finally {
+      this.#startsUnderWay -= 1;
+      this.#tellIfIdle();
+    }
+    return this.handleOf(workflowId);
+  }
+
+  async #startPrepared(definition: WorkflowDefinition, start: WorkflowStart): Promise<void> {
+    const { workflowId } = start;
+    const { identity: executor, appVersion } = this.#executor;
+    const answer = await this.store.start({ ...start, executor, appVersion, token: randomUUID() });
+    switch (answer.kind) {
+      case 'started':
+        this.#runFresh(definition, start, answer.ownership);
+        break;
+      case 'exists':
+        if (answer.name !== definition.name) {
+          throw new WorkflowIdConflictError(
+            `Workflow ID "${workflowId}" belongs to a workflow named "${answer.name}", not "${definition.name}". Choose another ID.`,
+          );
         }
-        case 'exists':
-          if (answer.name !== definition.name) {
-            throw new WorkflowIdConflictError(
-              `Workflow ID "${workflowId}" belongs to a workflow named "${answer.name}", not "${definition.name}". Choose another ID.`,
-            );
-          }
-          return this.handleOf(workflowId);
-        case 'lost':
-          return this.handleOf(workflowId);
-        case 'refused':
-          throw new WriteRefusedError(`The database refuses to start workflow "${workflowId}".`, {
-            cause: answer.error,
-          });
-      }
+        break;
+      case 'lost':
+        // Started, and taken over before the reply arrived: it runs elsewhere.
+        break;
+      case 'refused':
+        throw new WriteRefusedError(`The database refuses to start workflow "${workflowId}".`, { cause: answer.error });
     }
   }
 
@@ -154,19 +152,20 @@ export class Engine implements ExecutionHost {
     return this.catalog.instanceNameOf(definition, self);
   }
 
-  prepare(
+  async prepare(
     definition: WorkflowDefinition,
     args: readonly unknown[],
     options: StartOptions,
     workflowId: string,
   ): Promise<WorkflowStart> {
+    // Before anything is written: what is started here must also be able to run here.
+    this.catalog.assertRegistered(definition);
+    this.catalog.selfOf(definition, options.instance ?? null);
     return prepareStart(definition, args, options, workflowId, this.serializer);
   }
 
   runChild(definition: WorkflowDefinition, start: WorkflowStart, ownership: Ownership): void {
-    const self = this.catalog.selfOf(definition, start.instance);
-    const { input, timeoutMs: deadlineInMs } = start;
-    this.#run({ definition, ownership, self, input, attempt: 1, deadlineInMs, history: [], requeues: 0 });
+    this.#runFresh(definition, start, ownership);
   }
 
   waitForOutcome(workflowId: string, waiting: RunningExecution): Promise<Outcome> {
@@ -194,10 +193,7 @@ export class Engine implements ExecutionHost {
         this.#waiter.check([workflowId]);
         break;
     }
-    if (this.#running.size === 0) {
-      for (const resolve of this.#idle) resolve();
-      this.#idle.clear();
-    }
+    this.#tellIfIdle();
   }
 
   /** Starts nothing any more. */
@@ -206,12 +202,18 @@ export class Engine implements ExecutionHost {
     for (const { engines } of this.catalog.definitions) engines.delete(this);
   }
 
-  /** Resolves when nothing runs here. */
+  /** Resolves when nothing runs here, and nothing is about to. */
   async idle(): Promise<void> {
-    if (this.#running.size === 0) return;
     await new Promise<void>((resolve) => {
       this.#idle.add(resolve);
+      this.#tellIfIdle();
     });
+  }
+
+  #runFresh(definition: WorkflowDefinition, start: WorkflowStart, ownership: Ownership): void {
+    const self = this.catalog.selfOf(definition, start.instance);
+    const { input, timeoutMs: deadlineInMs } = start;
+    this.#run({ definition, ownership, self, input, attempt: 1, deadlineInMs, history: [], requeues: 0 });
   }
 
   #run(start: ExecutionStart): void {
@@ -220,6 +222,12 @@ export class Engine implements ExecutionHost {
     this.#running.set(execution.workflowId, execution);
     // A child must not run in the scope of the step or workflow that happened to start it.
     runOutsideScope(() => void execution.run());
+  }
+
+  #tellIfIdle(): void {
+    if (this.#running.size > 0 || this.#startsUnderWay > 0) return;
+    for (const resolve of this.#idle) resolve();
+    this.#idle.clear();
   }
 
   #assertAccepting(): void {

@@ -59,6 +59,8 @@ export interface RunningExecution {
   checkpoint(record: StepRecord): Promise<Error | undefined>;
   /** A write succeeded: what it brought may reach the workflow, unless the execution has ended meanwhile. */
   progress(): Promise<void>;
+  /** Waits for the store. When that is closed first, the execution is over, and this throws. */
+  write<Answer>(answered: Promise<Answer>): Promise<Answer>;
   /** The ownership check failed. */
   denied(answer: Denied): never;
   /** Calls back once, when nothing can be called any more. Returns how to take that back. */

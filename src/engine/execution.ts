@@ -7,7 +7,15 @@ import {
   WriteRefusedError,
 } from '../errors/workflow-errors.js';
 import { HoldfastError } from '../errors/holdfast-error.js';
-import type { Denied, OutcomeRecord, Ownership, RecordedStep, StepKind, StepRecord } from '../store/store.js';
+import type {
+  Denied,
+  OutcomeRecord,
+  Ownership,
+  RecordedStep,
+  StepKind,
+  StepRecord,
+  WriteAnswer,
+} from '../store/store.js';
 import type { StepDefinition, WorkflowDefinition } from './definitions.js';
 import type { ExecutionEnd, ExecutionHost, RunningExecution } from './execution-host.js';
 import { enterHistory } from './history-limit.js';
@@ -177,7 +185,7 @@ export class Execution implements RunningExecution {
     this.#leave(new OwnershipLostError('The executor is shutting down; another one carries on.'), {
       kind: 'given-back',
     });
-    await this.#host.store.release(this.ownership, { to: 'ENQUEUED', unspendAttempt: true });
+    await this.#release({ to: 'ENQUEUED', unspendAttempt: true });
   }
 
   block(attention: string, detail: string, error: Error): void {
@@ -203,7 +211,8 @@ export class Execution implements RunningExecution {
         },
         (error: unknown) => {
           this.#open.delete(open);
-          reject(error instanceof Error ? error : (error as Error));
+          // Whatever the step threw, also if that is no Error.
+          reject(error);
         },
       );
     });
@@ -239,7 +248,12 @@ export class Execution implements RunningExecution {
 
   async checkpoint(record: StepRecord): Promise<Error | undefined> {
     this.assertRunning();
-    const answer = await this.#host.store.checkpoint(this.ownership, record);
+    let answer: WriteAnswer;
+    try {
+      answer = await this.#host.store.checkpoint(this.ownership, record);
+    } catch (error) {
+      throw this.#storeClosed(error);
+    }
     if (answer.kind === 'refused') return answer.error;
     if (answer.kind !== 'written') this.denied(answer);
     await this.progress();
@@ -253,7 +267,26 @@ export class Execution implements RunningExecution {
     this.assertRunning();
   }
 
+  async write<Answer>(answered: Promise<Answer>): Promise<Answer> {
+    try {
+      return await answered;
+    } catch (error) {
+      throw this.#storeClosed(error);
+    }
+  }
+
+  /** What became of the write is for the next owner to find. */
+  #storeClosed(error: unknown): Error {
+    this.lose('the store was closed');
+    return asError(error);
+  }
+
   denied(answer: Denied): never {
+    this.#giveUp(answer);
+    throw this.#whyGone;
+  }
+
+  #giveUp(answer: Denied): void {
     switch (answer.kind) {
       case 'lost':
         this.lose();
@@ -272,7 +305,6 @@ export class Execution implements RunningExecution {
         this.#requeue();
         break;
     }
-    throw this.#whyGone;
   }
 
   runStep(definition: StepDefinition, self: unknown, args: unknown[]): Promise<unknown> {
@@ -293,7 +325,7 @@ export class Execution implements RunningExecution {
   }
 
   async #verify(): Promise<void> {
-    if (!(await this.#host.store.verifyOwnership(this.ownership))) this.lose();
+    if (!(await this.write(this.#host.store.verifyOwnership(this.ownership)))) this.lose();
     this.assertRunning();
   }
 
@@ -320,25 +352,35 @@ export class Execution implements RunningExecution {
     if (this.#state !== 'running') return;
     this.#state = 'ending';
     this.#silence(reason);
-    const answer = await this.#host.store.complete(this.ownership, outcome);
+    let answer: WriteAnswer;
+    try {
+      answer = await this.write(this.#host.store.complete(this.ownership, outcome));
+    } catch {
+      return;
+    }
     switch (answer.kind) {
       case 'written':
         this.#leave(reason, { kind: 'completed', outcome });
         break;
       case 'refused': {
         const error = new WriteRefusedError('The database refuses the outcome.', { cause: answer.error });
-        const second = await this.#host.store.complete(this.ownership, await this.#failure(error));
-        if (second.kind === 'written') this.#leave(reason, { kind: 'parked' });
-        else this.block('WRITE_REFUSED', 'The database refuses the outcome, and its error too.', error);
+        await this.#finishRefused(error);
         break;
       }
       default:
-        try {
-          this.denied(answer);
-        } catch {
-          // Parked, blocked or requeued by now: whoever waits is served from there.
-        }
+        this.#giveUp(answer);
     }
+  }
+
+  async #finishRefused(error: WriteRefusedError): Promise<void> {
+    let answer: WriteAnswer;
+    try {
+      answer = await this.write(this.#host.store.complete(this.ownership, await this.#failure(error)));
+    } catch {
+      return;
+    }
+    if (answer.kind === 'written') this.#leave(error, { kind: 'parked' });
+    else this.block('WRITE_REFUSED', 'The database refuses the outcome, and its error too.', error);
   }
 
   #block(error: StepNondeterminismError): void {
