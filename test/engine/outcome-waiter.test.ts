@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { OutcomeWaiter } from '../../src/engine/outcome-waiter.js';
+import type { FoundOutcome } from '../../src/store/store.js';
+
+const POLL_MS = 1_000;
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function makeWaiter(): { waiter: OutcomeWaiter; asked: string[][]; found: Map<string, FoundOutcome> } {
+  const asked: string[][] = [];
+  const found = new Map<string, FoundOutcome>();
+  const waiter = new OutcomeWaiter(
+    {
+      readOutcomes: (workflowIds) => {
+        asked.push([...workflowIds]);
+        return Promise.resolve(workflowIds.flatMap((id) => found.get(id) ?? []));
+      },
+    },
+    POLL_MS,
+  );
+  return { waiter, asked, found };
+}
+
+function outcome(workflowId: string): FoundOutcome {
+  return { kind: 'outcome', workflowId, status: 'SUCCESS', output: `"${workflowId}"`, error: null };
+}
+
+test('a thousand waiting handles cost one query a poll', async () => {
+  const { waiter, asked, found } = makeWaiter();
+  const ids = Array.from({ length: 1_000 }, (_, index) => `w${String(index)}`);
+  const results = Promise.all(ids.map((id) => waiter.wait(id, { runsHere: false })));
+  await vi.advanceTimersByTimeAsync(1);
+  expect(asked.map(({ length }) => length)).toEqual([1_000]);
+  await vi.advanceTimersByTimeAsync(2 * POLL_MS);
+  expect(asked.map(({ length }) => length)).toEqual([1_000, 1_000, 1_000]);
+  for (const id of ids) found.set(id, outcome(id));
+  await vi.advanceTimersByTimeAsync(POLL_MS);
+  expect((await results).map(({ output }) => output)).toEqual(ids.map((id) => `"${id}"`));
+  await vi.advanceTimersByTimeAsync(10 * POLL_MS);
+  expect(asked).toHaveLength(4);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test('an outcome that is handed over in time is never asked for', async () => {
+  const { waiter, asked } = makeWaiter();
+  const result = waiter.wait('w', { runsHere: true });
+  waiter.settle('w', { status: 'SUCCESS', output: '1', error: null });
+  expect((await result).output).toBe('1');
+  await vi.advanceTimersByTimeAsync(2 * POLL_MS);
+  expect(asked).toEqual([]);
+});
+
+test('a hint is followed at once; one that names nobody who waits costs nothing', async () => {
+  const { waiter, asked, found } = makeWaiter();
+  const result = waiter.wait('w', { runsHere: true });
+  waiter.check(['other']);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(asked).toEqual([]);
+  found.set('w', outcome('w'));
+  waiter.check(['w', 'other']);
+  await vi.advanceTimersByTimeAsync(1);
+  expect((await result).output).toBe('"w"');
+  expect(asked).toEqual([['w']]);
+});
+
+test('C43 a hint that was lost costs one poll', async () => {
+  const { waiter, found } = makeWaiter();
+  const result = waiter.wait('w', { runsHere: false });
+  await vi.advanceTimersByTimeAsync(1);
+  found.set('w', outcome('w'));
+  await vi.advanceTimersByTimeAsync(POLL_MS);
+  expect((await result).output).toBe('"w"');
+});
+
+test('a workflow that is not there rejects its waiters, and closing rejects all', async () => {
+  const { waiter, found } = makeWaiter();
+  found.set('gone', { kind: 'missing', workflowId: 'gone' });
+  const gone = waiter.wait('gone', { runsHere: false });
+  const other = waiter.wait('other', { runsHere: false });
+  const checks = [
+    expect(gone).rejects.toMatchObject({ code: 'WORKFLOW_NOT_FOUND' }),
+    expect(other).rejects.toMatchObject({ code: 'CLOSED' }),
+  ];
+  await vi.advanceTimersByTimeAsync(1);
+  waiter.close();
+  await Promise.all(checks);
+  expect(vi.getTimerCount()).toBe(0);
+});
