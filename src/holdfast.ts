@@ -206,12 +206,13 @@ export class Holdfast {
     }
   }
 
+  /** Each part has its time, since a database that cannot be reached must not keep a process from ending. */
   async #close(drainMs: number): Promise<void> {
     this.#engine.stopAccepting();
-    await this.#executor.stopClaiming();
+    await within(this.#executor.stopClaiming(), FINAL_DRAIN_MS);
     await within(this.#engine.idle(), drainMs);
-    await Promise.allSettled([...this.#engine.runningExecutions()].map((execution) => execution.giveBack()));
-    await this.#executor.deregister();
+    await within(this.#engine.giveBackAll(), FINAL_DRAIN_MS);
+    await within(this.#executor.deregister(), FINAL_DRAIN_MS);
     await this.#store.close({ drainMs: FINAL_DRAIN_MS });
     this.#waiter.close();
     await this.#adminStore.close();

@@ -24,7 +24,9 @@ export interface ExecutorState {
   readonly leaseIsFresh: boolean;
   clockMs(): number;
   /** A workflow that kept meeting other writers is to be claimed again after a while. */
-  requeue(ownership: Ownership, delayMs: number, requeues: number): void;
+  requeue(ownership: Ownership, requeues: number): void;
+  /** An execution has ended: another one has room. */
+  slotFreed(): void;
 }
 
 export interface EngineOptions {
@@ -50,6 +52,7 @@ export class Engine implements ExecutionHost {
   readonly #idle = new Set<() => void>();
   #startsUnderWay = 0;
   #accepting = true;
+  #givingBack = false;
 
   constructor(options: EngineOptions) {
     this.store = options.store;
@@ -177,14 +180,17 @@ export class Engine implements ExecutionHost {
 
   ended(execution: RunningExecution, end: ExecutionEnd): void {
     const { workflowId } = execution;
-    if (this.#running.get(workflowId) === execution) this.#running.delete(workflowId);
+    if (this.#running.get(workflowId) === execution) {
+      this.#running.delete(workflowId);
+      this.#executor.slotFreed();
+    }
     switch (end.kind) {
       case 'completed':
         this.#waiter.settle(workflowId, end.outcome);
         this.store.announceOutcome(workflowId);
         break;
       case 'requeued':
-        this.#executor.requeue(execution.ownership, end.delayMs, end.requeues);
+        this.#executor.requeue(execution.ownership, end.requeues);
         break;
       case 'parked':
       case 'blocked':
@@ -210,6 +216,12 @@ export class Engine implements ExecutionHost {
     });
   }
 
+  /** Gives back what runs here, and from now on whatever is about to: the reply to a claim or start may be under way. */
+  async giveBackAll(): Promise<void> {
+    this.#givingBack = true;
+    await Promise.all([...this.#running.values()].map((execution) => execution.giveBack()));
+  }
+
   #runFresh(definition: WorkflowDefinition, start: WorkflowStart, ownership: Ownership): void {
     const self = this.catalog.selfOf(definition, start.instance);
     const { input, timeoutMs: deadlineInMs } = start;
@@ -219,6 +231,10 @@ export class Engine implements ExecutionHost {
   #run(start: ExecutionStart): void {
     const execution = new Execution(this, start);
     this.#running.get(execution.workflowId)?.lose('taken over by a later execution in this process');
+    if (this.#givingBack) {
+      void execution.giveBack();
+      return;
+    }
     this.#running.set(execution.workflowId, execution);
     // A child must not run in the scope of the step or workflow that happened to start it.
     runOutsideScope(() => void execution.run());

@@ -23,7 +23,7 @@ export type ExecutionEnd =
   | { readonly kind: 'blocked' }
   | { readonly kind: 'given-back' }
   /** Version conflicts without end: to be claimed again after a while, with the count on the wake-up. */
-  | { readonly kind: 'requeued'; readonly delayMs: number; readonly requeues: number };
+  | { readonly kind: 'requeued'; readonly requeues: number };
 
 /** What the code that a workflow calls needs of the execution that it runs in. */
 export interface RunningExecution {

@@ -25,11 +25,6 @@ import { runStep } from './run-step.js';
 import { runInScope } from './scope.js';
 import { startTimer } from './timer.js';
 
-/** Requeues without one new checkpoint before a workflow counts as livelocked. */
-export const MAX_REQUEUES = 20;
-const FIRST_REQUEUE_DELAY_MS = 100;
-const LONGEST_REQUEUE_DELAY_MS = 10_000;
-
 /** What an execution is made of. */
 export interface ExecutionStart {
   readonly definition: WorkflowDefinition;
@@ -388,12 +383,9 @@ export class Execution implements RunningExecution {
   }
 
   #requeue(): void {
-    const requeues = this.#requeues + 1;
-    const delayMs = Math.min(LONGEST_REQUEUE_DELAY_MS, FIRST_REQUEUE_DELAY_MS * 2 ** Math.min(requeues - 1, 20));
     this.#leave(new OwnershipLostError('Another writer kept changing the workflow: it is requeued.'), {
       kind: 'requeued',
-      delayMs,
-      requeues,
+      requeues: this.#requeues + 1,
     });
   }
 

@@ -24,6 +24,8 @@ export interface ClaimLoopOptions {
 export class ClaimLoop {
   readonly #options: ClaimLoopOptions;
   readonly #repeater: Repeater;
+  /** The last claim stopped because all slots were taken: there may be more. */
+  #isFull = false;
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
@@ -42,6 +44,11 @@ export class ClaimLoop {
     this.#repeater.wake();
   }
 
+  /** An execution has ended. What waits for its slot need not wait for the next poll. */
+  slotFreed(): void {
+    if (this.#isFull) this.#repeater.wake();
+  }
+
   stop(): Promise<void> {
     return this.#repeater.stop();
   }
@@ -56,7 +63,8 @@ export class ClaimLoop {
     try {
       for (;;) {
         const limit = Math.min(CLAIM_BATCH, maxConcurrent - engine.runningCount);
-        if (limit <= 0 || (await this.#claim(limit, undefined, 0)) < limit) return;
+        this.#isFull = limit <= 0;
+        if (this.#isFull || (await this.#claim(limit, undefined, 0)) < limit) return;
       }
     } catch (error) {
       logger.warn('A claim failed.', { code: error instanceof HoldfastError ? error.code : undefined });

@@ -6,11 +6,14 @@ import type { ExecutorIdentity, ExecutorStore, Ownership } from '../store/store.
 import { ClaimLoop } from './claim-loop.js';
 import { Reconciler } from './reconciler.js';
 import { Repeater } from './repeater.js';
-import { Requeues } from './requeues.js';
+import { Requeues, type RequeuePolicy } from './requeues.js';
+import { elapsedMs, thisMoment, type Moment } from './moment.js';
 import type { WorkflowStore } from '../store/store.js';
 
 /** Heartbeats in one lease: two may fail before it lapses. */
 const HEARTBEATS_PER_LEASE = 3;
+/** How often a launch asks for the database's clock before it gives up. */
+const FIRST_HEARTBEAT_ATTEMPTS = 5;
 
 export interface ExecutorOptions {
   readonly store: ExecutorStore & WorkflowStore;
@@ -23,6 +26,7 @@ export interface ExecutorOptions {
   /** The encoded errors of workflows that are given up. */
   readonly deadLetterError: string;
   readonly stuckError: string;
+  readonly requeues?: RequeuePolicy;
   /** A newer process has registered under the same ID. */
   readonly onSuperseded: () => void;
 }
@@ -39,28 +43,37 @@ export interface ExecutorHealth {
 }
 
 /**
- * This process's membership in the fleet: its lease, and what it claims. `fenced` means that the lease may have lapsed: each
- * execution then asks the database before it starts another step body.
+ * This process's membership in the fleet: its lease, and what it claims. `fenced` means that the lease may have lapsed, now
+ * or in a gap of which it is not known yet what was lost in it: each execution then asks the database before it starts
+ * another step body.
+ *
+ * Heartbeats go out at a fixed rate and wait for nothing else, least of all for a row that somebody keeps locked.
  */
 export class Executor implements ExecutorState {
   readonly #options: ExecutorOptions;
   readonly #heartbeats: Repeater;
+  readonly #intervalMs: number;
   #identity: ExecutorIdentity;
   #state: 'running' | 'superseded' | 'stopped' = 'stopped';
   #engine: Engine | undefined;
   #claims: ClaimLoop | undefined;
   #reconciler: Reconciler | undefined;
   #requeues: Requeues | undefined;
-  /** Monotonic time at which the last acknowledged heartbeat was sent. */
-  #leasedAt = -Infinity;
+  /** When the last acknowledged heartbeat was sent. */
+  #leasedAt: Moment | undefined;
+  /** When the lease was renewed after a gap. Until the running set has been compared since, each execution may be lost. */
+  #doubtfulSince: number | undefined;
+  #beatAt = -Infinity;
   #clock = { ms: 0, at: 0 };
 
   constructor(options: ExecutorOptions) {
     this.#options = options;
     this.#identity = { executorId: options.executorId, incarnation: 0 };
+    this.#intervalMs = options.leaseMs / HEARTBEATS_PER_LEASE;
     this.#heartbeats = new Repeater(
       () => this.#beat(),
-      () => options.leaseMs / HEARTBEATS_PER_LEASE,
+      // From one beat's beginning to the next one's: one that hangs must not take two intervals out of the lease.
+      () => Math.max(0, this.#intervalMs - (performance.now() - this.#beatAt)),
     );
   }
 
@@ -73,16 +86,16 @@ export class Executor implements ExecutorState {
   }
 
   get leaseIsFresh(): boolean {
-    return performance.now() - this.#leasedAt < this.#options.leaseMs;
+    return this.#doubtfulSince === undefined && this.#leaseAgeMs < this.#options.leaseMs;
   }
 
   get health(): ExecutorHealth {
-    const lapsed = this.#state === 'running' && !this.leaseIsFresh;
+    const fenced = this.#state === 'running' && !this.leaseIsFresh;
     return {
-      state: lapsed ? 'fenced' : this.#state,
+      state: fenced ? 'fenced' : this.#state,
       ...this.#identity,
       running: this.#engine?.runningCount ?? 0,
-      heartbeatAgeMs: performance.now() - this.#leasedAt,
+      heartbeatAgeMs: this.#leaseAgeMs,
     };
   }
 
@@ -90,36 +103,47 @@ export class Executor implements ExecutorState {
     return this.#clock.ms + (performance.now() - this.#clock.at);
   }
 
-  /** Registers, so that there is a lease before anything is owned. */
+  /** Registers, so that there is a lease before anything is owned, and learns the database's clock. */
   async register(): Promise<void> {
-    const { store, executorId, appVersion, leaseMs } = this.#options;
-    const sentAt = performance.now();
-    const incarnation = await store.registerExecutor({
-      executorId,
-      appVersion,
-      leaseMs,
-      host: hostname(),
-      processId: process.pid,
-    });
-    this.#identity = { executorId, incarnation };
-    this.#leasedAt = sentAt;
-    await this.#beat();
+    await this.#register();
     this.#state = 'running';
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await this.#renew();
+        return;
+      } catch (error) {
+        if (attempt === FIRST_HEARTBEAT_ATTEMPTS) throw error;
+      }
+    }
   }
 
   /** Begins to renew the lease and to claim work for the engine. */
   run(engine: Engine): void {
-    const { store, logger, pollMs, maxConcurrent, deadLetterError, stuckError } = this.#options;
+    const { store, logger, pollMs, maxConcurrent, deadLetterError, stuckError, requeues } = this.#options;
     this.#engine = engine;
-    this.#reconciler = new Reconciler(store, engine, logger);
+    this.#reconciler = new Reconciler({
+      store,
+      engine,
+      logger,
+      intervalMs: this.#intervalMs,
+      identity: () => this.#identity,
+      onCompared: (since) => {
+        if (this.#doubtfulSince !== undefined && since >= this.#doubtfulSince) this.#doubtfulSince = undefined;
+      },
+    });
     this.#claims = new ClaimLoop({ store, engine, executor: this, logger, pollMs, maxConcurrent, deadLetterError });
-    this.#requeues = new Requeues({ store, claims: this.#claims, logger, stuckError });
+    this.#requeues = new Requeues({ store, claims: this.#claims, logger, stuckError, policy: requeues });
     this.#heartbeats.start();
+    this.#reconciler.start();
     this.#claims.start();
   }
 
-  requeue(ownership: Ownership, delayMs: number, requeues: number): void {
-    void this.#requeues?.requeue(ownership, delayMs, requeues);
+  requeue(ownership: Ownership, requeues: number): void {
+    void this.#requeues?.requeue(ownership, requeues);
+  }
+
+  slotFreed(): void {
+    this.#claims?.slotFreed();
   }
 
   /** There may be something to claim. */
@@ -135,50 +159,81 @@ export class Executor implements ExecutorState {
 
   /** Gives the lease up: whatever this executor still owns can be claimed at once. */
   async deregister(): Promise<void> {
+    const reconciled = this.#reconciler?.stop();
     await this.#heartbeats.stop();
-    if (this.#state !== 'superseded') {
-      this.#state = 'stopped';
-      try {
-        await this.#options.store.deregisterExecutor(this.#identity);
-      } catch (error) {
-        // Then the lease runs out by itself.
-        this.#options.logger.warn('The executor could not be deregistered.', { code: codeOf(error) });
-      }
+    await reconciled;
+    if (this.#state === 'running') this.#state = 'stopped';
+    if (this.#state === 'superseded') return;
+    try {
+      await this.#options.store.deregisterExecutor(this.#identity);
+    } catch (error) {
+      // Then the lease runs out by itself.
+      this.#options.logger.warn('The executor could not be deregistered.', { code: codeOf(error) });
     }
+  }
+
+  get #leaseAgeMs(): number {
+    return this.#leasedAt === undefined ? Infinity : elapsedMs(this.#leasedAt);
   }
 
   async #beat(): Promise<void> {
-    const { store, leaseMs, logger } = this.#options;
-    const sentAt = performance.now();
+    this.#beatAt = performance.now();
     try {
-      const { state, clockMs } = await store.heartbeat(this.#identity, leaseMs);
-      switch (state) {
-        case 'renewed':
-          this.#leasedAt = sentAt;
-          this.#clock = { ms: clockMs, at: (sentAt + performance.now()) / 2 };
-          await this.#reconciler?.reconcile(this.#identity);
-          break;
-        case 'superseded':
-          this.#supersede();
-          break;
-        case 'unregistered':
-          await this.#registerAgain();
-          break;
-      }
+      await this.#renew();
     } catch (error) {
-      logger.warn('A heartbeat failed.', { code: codeOf(error), executorId: this.#identity.executorId });
+      this.#options.logger.warn('A heartbeat failed.', {
+        code: codeOf(error),
+        executorId: this.#identity.executorId,
+      });
     }
   }
 
-  async #registerAgain(): Promise<void> {
-    this.#options.logger.warn('The executor row is gone; registering again.', { ...this.#identity });
-    await this.register();
+  async #renew(): Promise<void> {
+    const { store, leaseMs, logger } = this.#options;
+    const sent = thisMoment();
+    const { state, clockMs } = await store.heartbeat(this.#identity, leaseMs);
+    switch (state) {
+      case 'renewed':
+        // The reply was on its way for a while: the clock is read as if it had not been, so as never to be ahead.
+        this.#clock = { ms: clockMs, at: performance.now() };
+        if (this.#leaseAgeMs >= leaseMs) this.#doubt();
+        this.#leasedAt = sent;
+        break;
+      case 'superseded':
+        this.#supersede();
+        break;
+      case 'unregistered':
+        logger.warn('The executor row is gone; registering again.', { ...this.#identity });
+        await this.#register();
+        this.#doubt();
+        break;
+    }
+  }
+
+  async #register(): Promise<void> {
+    const { store, executorId, appVersion, leaseMs } = this.#options;
+    const sent = thisMoment();
+    const incarnation = await store.registerExecutor({
+      executorId,
+      appVersion,
+      leaseMs,
+      host: hostname(),
+      processId: process.pid,
+    });
+    this.#identity = { executorId, incarnation };
+    this.#leasedAt = sent;
+  }
+
+  /** There was a gap in which others may have taken over what runs here. */
+  #doubt(): void {
+    this.#doubtfulSince = performance.now();
+    this.#reconciler?.wake();
   }
 
   #supersede(): void {
-    if (this.#state === 'superseded') return;
+    if (this.#state !== 'running') return;
     this.#state = 'superseded';
-    this.#leasedAt = -Infinity;
+    this.#leasedAt = undefined;
     this.#options.logger.error('A newer process has registered under this executor ID; this one stops.', {
       ...this.#identity,
     });

@@ -1,46 +1,96 @@
 import type { Logger } from '../api/logger.js';
 import type { Engine } from '../engine/engine.js';
-import type { ExecutorIdentity, ExecutorStore, WorkflowStore } from '../store/store.js';
+import { HoldfastError } from '../errors/holdfast-error.js';
+import type { ExecutorIdentity, ExecutorStore, OwnedWorkflow, WorkflowStore } from '../store/store.js';
+import { Repeater } from './repeater.js';
+
+export interface ReconcilerOptions {
+  readonly store: ExecutorStore & WorkflowStore;
+  readonly engine: Engine;
+  readonly logger: Logger;
+  /** Milliseconds between two comparisons. */
+  readonly intervalMs: number;
+  readonly identity: () => ExecutorIdentity;
+  /** What ran at `since` (monotonic) and is not owned any more has been told so. */
+  readonly onCompared: (since: number) => void;
+}
 
 /**
- * Compares what this executor owns by the database's account with what it runs, at each heartbeat.
+ * Compares what this executor owns by the database's account with what it runs, again and again.
  *
  * Owned but not run: the reply to a claim or start was lost, or the dispatch failed. Given back, when it was so at two
  * comparisons in a row: at one it may just be on its way. Run but not owned: ownership was lost and the hint with it.
  */
 export class Reconciler {
-  readonly #store: ExecutorStore & WorkflowStore;
-  readonly #engine: Engine;
-  readonly #logger: Logger;
+  readonly #options: ReconcilerOptions;
+  readonly #repeater: Repeater;
+  readonly #givingBack = new Set<string>();
   #suspects = new Set<string>();
 
-  constructor(store: ExecutorStore & WorkflowStore, engine: Engine, logger: Logger) {
-    this.#store = store;
-    this.#engine = engine;
-    this.#logger = logger;
+  constructor(options: ReconcilerOptions) {
+    this.#options = options;
+    this.#repeater = new Repeater(
+      () => this.#compare(),
+      () => options.intervalMs,
+    );
   }
 
-  async reconcile(identity: ExecutorIdentity): Promise<void> {
+  start(): void {
+    this.#repeater.start();
+  }
+
+  /** Compares now, or once more after the comparison that is under way. */
+  wake(): void {
+    this.#repeater.wake();
+  }
+
+  stop(): Promise<void> {
+    return this.#repeater.stop();
+  }
+
+  async #compare(): Promise<void> {
+    const { store, engine, identity, onCompared, logger } = this.#options;
     // Taken before the question: what starts meanwhile is not held against the answer.
-    const running = [...this.#engine.runningExecutions()];
-    const owned = await this.#store.ownedWorkflows(identity);
+    const since = performance.now();
+    const running = [...engine.runningExecutions()];
+    let owned: readonly OwnedWorkflow[];
+    try {
+      owned = await store.ownedWorkflows(identity());
+    } catch (error) {
+      // Closed meanwhile, or refused: nothing is known, so nothing is done.
+      logger.warn('What this executor owns could not be read.', { code: codeOf(error) });
+      return;
+    }
     const ownedTokens = new Set(owned.map(({ token }) => token));
     for (const execution of running) {
       if (!ownedTokens.has(execution.ownership.token) && execution.isRunning) execution.lose();
     }
+    onCompared(since);
     const suspects = new Set<string>();
-    for (const { workflowId, token, recordVersion } of owned) {
-      if (this.#engine.runningExecution(workflowId)?.ownership.token === token) continue;
-      if (!this.#suspects.has(token)) {
-        suspects.add(token);
-        continue;
-      }
-      this.#logger.warn('A workflow was owned here without running; it is given back.', { workflowId });
-      await this.#store.release(
-        { workflowId, token, epoch: 0, recordVersion },
-        { to: 'ENQUEUED', unspendAttempt: false },
-      );
+    for (const workflow of owned) {
+      if (engine.runningExecution(workflow.workflowId)?.ownership.token === workflow.token) continue;
+      suspects.add(workflow.token);
+      if (this.#suspects.has(workflow.token)) void this.#giveBack(workflow);
     }
     this.#suspects = suspects;
   }
+
+  /** Not waited for: somebody may keep the row locked for as long as they like. */
+  async #giveBack({ workflowId, token, recordVersion }: OwnedWorkflow): Promise<void> {
+    const { store, logger } = this.#options;
+    if (this.#givingBack.has(token)) return;
+    this.#givingBack.add(token);
+    logger.warn('A workflow was owned here without running; it is given back.', { workflowId });
+    try {
+      await store.release({ workflowId, token, epoch: 0, recordVersion }, { to: 'ENQUEUED', unspendAttempt: false });
+    } catch (error) {
+      logger.warn('A workflow could not be given back.', { workflowId, code: codeOf(error) });
+    } finally {
+      this.#givingBack.delete(token);
+    }
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof HoldfastError ? error.code : undefined;
 }
