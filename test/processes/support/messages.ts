@@ -1,0 +1,42 @@
+/** What a test and the worker processes it forked say to each other over IPC. */
+
+export interface LaunchOptions {
+  readonly database: string;
+  readonly executorId?: string;
+  readonly lease?: number;
+  readonly pollInterval?: number;
+  readonly maxConnections?: number;
+}
+
+/** Something that only the process knows, and that waits for the test's answer. */
+export interface Announcement {
+  readonly kind: 'announcement';
+  readonly id: number;
+  /** A step body that begins, or workflow code that pauses between two steps. */
+  readonly what: 'body' | 'pause';
+  readonly name: string;
+  readonly workflowId: string;
+  readonly epoch: number;
+}
+
+export type WorkflowName = 'child' | 'order' | 'two steps' | 'swallowing' | 'busy';
+
+export type Command = { readonly kind: 'command'; readonly id: number } & (
+  | { readonly do: 'start'; readonly name: WorkflowName; readonly workflowId: string; readonly args?: unknown[] }
+  | { readonly do: 'result'; readonly workflowId: string }
+  | { readonly do: 'health' }
+  | { readonly do: 'close' }
+);
+
+export interface Reply {
+  readonly kind: 'reply';
+  readonly id: number;
+  readonly value?: unknown;
+  readonly error?: {
+    readonly name: string | undefined;
+    readonly code: string | undefined;
+    readonly message: string;
+  };
+}
+
+export type ToWorker = Command | { readonly kind: 'answer'; readonly id: number; readonly value: unknown };
