@@ -41,7 +41,7 @@ export interface SqlExecutor {
 /** One open database transaction on one connection. */
 export interface DriverTransaction extends SqlExecutor {
   /**
-   * The client that the user's own library knows: a `pg` `PoolClient` or a porsager `TransactionSql`.
+   * The client that the user's own library knows: a `pg` client or a porsager `TransactionSql`.
    * It must not be used once the transaction is over.
    */
   readonly client: unknown;

@@ -10,14 +10,12 @@ import {
   KEEP_ALIVE_DELAY_MS,
 } from './driver-options.js';
 import type { ListenerConnection, ListenerEvents } from './listener.js';
+import { PgCallersPool } from './pg-callers-pool.js';
 import { loadPg, type PgClientClass, type PgConnectionConfig, type PgPool } from './pg-library.js';
-import { PgSessionSource } from './pg-session.js';
+import { OwnPgSession } from './pg-own-session.js';
 import { SessionDriver } from './session-driver.js';
+import { SessionPool } from './session-pool.js';
 import { decoderOf } from './sql-values.js';
-import { TrackedSockets } from './tracked-sockets.js';
-
-/** Milliseconds after which a connection that nobody used is closed. */
-const IDLE_TIMEOUT_MS = 30_000;
 
 /** Options of {@link createPgDriver}: either a connection string, or a pool. */
 export interface PgDriverOptions extends DriverOptions {
@@ -41,29 +39,18 @@ export async function createPgDriver(options: PgDriverOptions): Promise<Driver> 
   if (connectionString === undefined) {
     throw new DriverConfigurationError('A pg driver needs a connectionString or a pool.');
   }
-  const pg = await loadPg();
-  const sockets = new TrackedSockets();
-  const own = new pg.Pool({
-    ...connectionConfig(connectionString, options),
+  const { Client } = await loadPg();
+  const config = connectionConfig(connectionString, options);
+  const limits = {
     max: options.maxConnections ?? DEFAULT_MAX_CONNECTIONS,
-    idleTimeoutMillis: IDLE_TIMEOUT_MS,
-    stream: () => sockets.add(new Socket()),
-  });
-  // Emitted for an idle client that breaks; the pool has removed it already.
-  own.on('error', () => undefined);
-  const source = new PgSessionSource(own, true, () => sockets.endAfter(own.end()));
+    connectTimeoutMs: options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS,
+  };
+  const own = new SessionPool(limits, (events) => new OwnPgSession(Client, config, events));
   const listenTo = connectionConfig(options.listenConnectionString ?? connectionString, options);
-  return new SessionDriver('pg', source, (events) => openListener(pg.Client, listenTo, events), options);
+  return new SessionDriver('pg', own, (events) => openListener(Client, listenTo, events), options);
 }
 
 async function overCallersPool(pool: PgPool, options: PgDriverOptions): Promise<Driver> {
-  const onError = (): void => undefined;
-  const needsListener = pool.listenerCount('error') === 0;
-  if (needsListener) pool.on('error', onError);
-  const source = new PgSessionSource(pool, false, () => {
-    if (needsListener) pool.off('error', onError);
-    return Promise.resolve();
-  });
   // `pg-pool` keeps both; a pool without them (a wrapper) must say where to listen.
   const { Client, options: settings } = pool as { Client?: PgClientClass; options?: PgConnectionConfig };
   const { listenConnectionString } = options;
@@ -71,7 +58,7 @@ async function overCallersPool(pool: PgPool, options: PgDriverOptions): Promise<
   const ListenClient = Client ?? (await loadPg()).Client;
   return new SessionDriver(
     'pg',
-    source,
+    new PgCallersPool(pool),
     (events) => {
       if (listenTo === undefined) {
         throw new DriverConfigurationError('This pool does not show its settings: pass listenConnectionString.');

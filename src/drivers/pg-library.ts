@@ -33,8 +33,8 @@ export interface PgConnection {
 
 export interface PgStatement {
   readonly text: string;
-  readonly name?: string;
-  readonly values?: (string | number | boolean | null | Uint8Array)[];
+  readonly name?: string | undefined;
+  readonly values?: (string | number | boolean | null | Uint8Array)[] | undefined;
   readonly types: { readonly getTypeParser: (oid: number) => TextDecoder };
 }
 
@@ -54,18 +54,12 @@ export interface PgConnectionConfig {
   readonly stream?: () => Duplex;
 }
 
-export interface PgPoolConfig extends PgConnectionConfig {
-  readonly max: number;
-  readonly idleTimeoutMillis: number;
-}
-
 export type PgClientClass = new (
   config: PgConnectionConfig,
 ) => PgConnection & { connect(): Promise<unknown>; end(): Promise<void> };
 
 export interface PgLibrary {
   readonly Client: PgClientClass;
-  readonly Pool: new (config: PgPoolConfig) => PgPool & { end(): Promise<void> };
 }
 
 /** Loads `pg`, only when it is needed. */

@@ -4,7 +4,8 @@ import { DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_MAX_CONNECTIONS, type DriverOptions
 import type { OpenListener } from './listener.js';
 import { PostgresConnection, type PostgresConnectionOptions, type PostgresTarget } from './postgres-connection.js';
 import { type CallersSql, loadPostgres, type PostgresSettings } from './postgres-library.js';
-import { PostgresPool } from './postgres-pool.js';
+import { PostgresSession } from './postgres-session.js';
+import { SessionPool } from './session-pool.js';
 import { SessionDriver } from './session-driver.js';
 
 /** Options of {@link createPostgresDriver}: either a connection string, or the caller's own `sql`. */
@@ -28,7 +29,8 @@ export async function createPostgresDriver(options: PostgresDriverOptions): Prom
   const connectTimeoutMs = options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
   const settings = { postgres, target, connectTimeoutMs };
   const callersMax = typeof target === 'string' ? undefined : target.max;
-  const pool = new PostgresPool(settings, options.maxConnections ?? callersMax ?? DEFAULT_MAX_CONNECTIONS);
+  const limits = { max: options.maxConnections ?? callersMax ?? DEFAULT_MAX_CONNECTIONS, connectTimeoutMs };
+  const pool = new SessionPool(limits, (events) => new PostgresSession(settings, events));
   const listener = openListener({ ...settings, target: options.listenConnectionString ?? target });
   return new SessionDriver('postgres', pool, listener, options);
 }

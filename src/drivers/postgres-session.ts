@@ -1,5 +1,5 @@
 import type { SqlParameter, SqlRow } from './driver.js';
-import type { PostgresConnection } from './postgres-connection.js';
+import { PostgresConnection, type PostgresConnectionOptions } from './postgres-connection.js';
 import type { PostgresStatements, RawResult } from './postgres-library.js';
 import {
   assertCommitted,
@@ -10,6 +10,7 @@ import {
   type SessionTraits,
   type TransactionStart,
 } from './session.js';
+import type { PoolableSession, PoolEvents } from './session-pool.js';
 import { decoderOf, encodeText } from './sql-values.js';
 
 /**
@@ -21,15 +22,20 @@ const UNKNOWN_OID = 705;
 type Results = RawResult | readonly RawResult[];
 
 /** One connection of the pool. */
-export class PostgresSession implements Session {
+export class PostgresSession implements PoolableSession {
   readonly #connection: PostgresConnection;
-  readonly #giveBack: (session: PostgresSession) => void;
+  readonly #events: PoolEvents;
   #traits: SessionTraits = { isPooled: false, hasHostileDefaults: false };
   #destroyedBy: Error | undefined;
 
-  constructor(connection: PostgresConnection, giveBack: (session: PostgresSession) => void) {
-    this.#connection = connection;
-    this.#giveBack = giveBack;
+  constructor(target: Omit<PostgresConnectionOptions, 'onClosed' | 'onNotification'>, events: PoolEvents) {
+    this.#events = events;
+    this.#connection = new PostgresConnection({
+      ...target,
+      onClosed: () => {
+        events.onClosed(this);
+      },
+    });
   }
 
   get traits(): SessionTraits {
@@ -64,7 +70,7 @@ export class PostgresSession implements Session {
 
   async transaction<Result>(
     start: TransactionStart,
-    body: (client: unknown, run: Session['run']) => Promise<Result>,
+    body: (client: unknown, runner: Pick<Session, 'run'>) => Promise<Result>,
     watch: () => () => void,
   ): Promise<Result> {
     let stop = watch();
@@ -76,7 +82,7 @@ export class PostgresSession implements Session {
         try {
           if (start.first !== undefined) await send(transaction, start.first, [], false);
           stop();
-          const result = await body(transaction, this.#run.bind(this, transaction));
+          const result = await body(transaction, { run: this.#run.bind(this, transaction) });
           done = { result, commit: sendAhead(transaction, 'COMMIT') };
         } finally {
           stop();
@@ -101,7 +107,7 @@ export class PostgresSession implements Session {
   }
 
   release(): void {
-    this.#giveBack(this);
+    this.#events.onReleased(this);
   }
 
   end(): Promise<void> {

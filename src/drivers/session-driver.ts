@@ -59,12 +59,12 @@ export class SessionDriver implements Driver {
     options: StatementOptions = NO_OPTIONS,
   ): Promise<readonly Row[]> {
     const statement = this.#statement(text, parameters, options);
-    const session = await this.#acquire(Math.min(statement.timeoutMs, this.#connectTimeoutMs));
+    const session = this.#acquireIdle() ?? (await this.#acquire(Math.min(statement.timeoutMs, this.#connectTimeoutMs)));
     try {
       // SET does not reach every server connection behind a pooler, nor is the session of a caller's pool ours to set.
       const rows = session.traits.hasHostileDefaults
         ? await this.#runTransaction(session, startOf({}), statement.timeoutMs, (_client, run) => run(statement))
-        : await this.#run(session, session.run.bind(session), statement);
+        : await this.#run(session, session, statement);
       return rows as readonly Row[];
     } finally {
       session.release();
@@ -75,7 +75,7 @@ export class SessionDriver implements Driver {
     body: (transaction: DriverTransaction) => Promise<Result>,
     options: TransactionOptions = {},
   ): Promise<Result> {
-    const session = await this.#acquire(this.#connectTimeoutMs);
+    const session = this.#acquireIdle() ?? (await this.#acquire(this.#connectTimeoutMs));
     let isOver = false;
     try {
       return await this.#runTransaction(session, startOf(options), this.#statementTimeoutMs, (client, run) =>
@@ -121,8 +121,12 @@ export class SessionDriver implements Driver {
     return this.#closing;
   }
 
-  async #acquire(timeoutMs: number): Promise<Session> {
+  #acquireIdle(): Session | undefined {
     if (this.#closing !== undefined) throw new ConnectionUnavailableError('The driver is closed, nothing was sent.');
+    return this.#source.acquireIdle();
+  }
+
+  #acquire(timeoutMs: number): Promise<Session> {
     return this.#source.acquire(timeoutMs);
   }
 
@@ -150,15 +154,15 @@ export class SessionDriver implements Driver {
     return name;
   }
 
-  async #run(session: Session, run: Session['run'], statement: Statement): Promise<SqlRow[]> {
+  async #run(session: Session, runner: Pick<Session, 'run'>, statement: Statement): Promise<SqlRow[]> {
     const { text, parameters, name, timeoutMs } = statement;
     const stop = watch(session, timeoutMs);
     try {
-      return await run(text, parameters, name);
+      return await runner.run(text, parameters, name);
     } catch (error) {
       if (name !== undefined && isPreparedStatementMismatch(error)) {
         this.#canPrepare = false;
-        return await run(text, parameters, undefined).catch((cause: unknown) => {
+        return await runner.run(text, parameters, undefined).catch((cause: unknown) => {
           throw sessionFailure(session, cause);
         });
       }
@@ -177,12 +181,12 @@ export class SessionDriver implements Driver {
     // Whatever the body throws is the caller's, whether it looks like a failure of the connection or not.
     const bodyErrors: unknown[] = [];
     let bodyEnd: Promise<void> | undefined;
-    const runBody = async (client: unknown, run: Session['run']): Promise<Result> => {
+    const runBody = async (client: unknown, runner: Pick<Session, 'run'>): Promise<Result> => {
       try {
         return await body(client, async (statement) => {
           // A mismatch would abort the transaction, too late for a second try.
           const name = session.traits.isPooled ? undefined : statement.name;
-          return this.#run(session, run, { ...statement, name });
+          return this.#run(session, runner, { ...statement, name });
         });
       } catch (error) {
         bodyErrors.push(error);
@@ -192,8 +196,8 @@ export class SessionDriver implements Driver {
     try {
       return await session.transaction(
         start,
-        (client, run) => {
-          const running = runBody(client, run);
+        (client, runner) => {
+          const running = runBody(client, runner);
           bodyEnd = running.then(noop, noop);
           return running;
         },

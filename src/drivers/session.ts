@@ -22,7 +22,7 @@ export interface Session {
    */
   transaction<Result>(
     begin: TransactionStart,
-    body: (client: unknown, run: Session['run']) => Promise<Result>,
+    body: (client: unknown, runner: Pick<Session, 'run'>) => Promise<Result>,
     watch: () => () => void,
   ): Promise<Result>;
   /** Cuts the connection, whatever it is doing. What is in flight rejects. Idempotent. */
@@ -41,6 +41,8 @@ export interface TransactionStart {
 
 /** Where sessions come from. */
 export interface SessionSource {
+  /** A session that is free right now: spares the hot path a promise. */
+  acquireIdle(): Session | undefined;
   /** @throws ConnectionUnavailableError after `timeoutMs`, or when the server cannot be reached. */
   acquire(timeoutMs: number): Promise<Session>;
   close(): Promise<void>;

@@ -158,6 +158,16 @@ describe.each(DRIVER_KINDS)('$label', (kind) => {
       .toEqual([{ n: 1 }]);
   });
 
+  it('a connection that goes silent while it is being set up takes up no place in the pool', async () => {
+    const driver = await open({ connectTimeoutMs: 500, maxConnections: 1 });
+    proxy.arm({ do: 'black-hole' }, /pg_backend_pid/);
+    await expect(driver.query('SELECT 1', [], { timeoutMs: 200 })).rejects.toMatchObject(UNAVAILABLE);
+    await expect
+      .poll(() => driver.query('SELECT 1 AS n').catch(() => undefined), { timeout: 10_000 })
+      .toEqual([{ n: 1 }]);
+    await proxy.waitFor(({ open: count }) => count === 1);
+  });
+
   it('a server that refuses the session says why', async () => {
     const url = new URL(proxy.connectionString(database.url));
     url.pathname = '/no_such_database';

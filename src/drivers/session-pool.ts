@@ -1,34 +1,72 @@
 import { ConnectionUnavailableError } from '../errors/database-errors.js';
 import { connectionFailure } from './failures.js';
-import { PostgresConnection, type PostgresConnectionOptions } from './postgres-connection.js';
-import { PostgresSession } from './postgres-session.js';
 import type { Session, SessionSource } from './session.js';
+
+/** Milliseconds that sessions in use get when the pool is closed. */
+const CLOSE_GRACE_MS = 2_000;
+
+/** A session that a {@link SessionPool} can keep. */
+export interface PoolableSession extends Session {
+  /** False once the connection is gone. */
+  readonly isUsable: boolean;
+  /** Connects and sets the session up. Called once, first. */
+  open(): Promise<void>;
+  /** Says goodbye to the server and closes the connection, within a bound. */
+  end(): Promise<void>;
+}
+
+/** What a session tells the pool that it is from. */
+export interface PoolEvents {
+  readonly onReleased: (session: PoolableSession) => void;
+  /** The connection is gone, whether in use, idle or on its way. Called once. */
+  readonly onClosed: (session: PoolableSession) => void;
+}
 
 /** Someone who waits for a session. */
 interface Request {
-  readonly resolve: (session: PostgresSession) => void;
+  readonly resolve: (session: Session) => void;
   readonly reject: (cause: unknown) => void;
   isSettled: boolean;
 }
 
-/** A pool of connections, each an instance of the library (see {@link PostgresConnection}). Connections stay open. */
-export class PostgresPool implements SessionSource {
-  readonly #settings: Omit<PostgresConnectionOptions, 'onClosed' | 'onNotification'>;
+/**
+ * Connections of our own, the same for both libraries. What was used last is used next, so that under little load a few
+ * connections stay warm. Connections stay open until the pool is closed: the number is small, and a process that has
+ * nothing to do keeps polling anyway.
+ */
+export class SessionPool implements SessionSource {
+  readonly #create: (events: PoolEvents) => PoolableSession;
   readonly #max: number;
-  readonly #open = new Set<PostgresSession>();
-  readonly #idle: PostgresSession[] = [];
+  readonly #connectTimeoutMs: number;
+  readonly #events: PoolEvents;
+  readonly #open = new Set<PoolableSession>();
+  readonly #idle: PoolableSession[] = [];
   readonly #waiting: Request[] = [];
   #isClosed = false;
   #onEmpty: () => void = () => undefined;
 
-  constructor(settings: Omit<PostgresConnectionOptions, 'onClosed' | 'onNotification'>, max: number) {
-    this.#settings = settings;
-    this.#max = max;
+  constructor(
+    limits: { readonly max: number; readonly connectTimeoutMs: number },
+    create: (events: PoolEvents) => PoolableSession,
+  ) {
+    this.#max = limits.max;
+    this.#connectTimeoutMs = limits.connectTimeoutMs;
+    this.#create = create;
+    this.#events = {
+      onReleased: (session) => {
+        this.#giveBack(session);
+      },
+      onClosed: (session) => {
+        this.#remove(session);
+      },
+    };
+  }
+
+  acquireIdle(): Session | undefined {
+    return this.#idle.pop();
   }
 
   acquire(timeoutMs: number): Promise<Session> {
-    const idle = this.#idle.pop();
-    if (idle !== undefined) return Promise.resolve(idle);
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         const index = this.#waiting.indexOf(request);
@@ -48,7 +86,9 @@ export class PostgresPool implements SessionSource {
           reject(connectionFailure(cause));
         },
       };
-      if (this.#open.size < this.#max) this.#openFor(request);
+      const idle = this.#idle.pop();
+      if (idle !== undefined) request.resolve(idle);
+      else if (this.#open.size < this.#max) this.#openFor(request);
       else this.#waiting.push(request);
     });
   }
@@ -65,7 +105,7 @@ export class PostgresPool implements SessionSource {
     if (this.#open.size === 0) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(() => {
-        for (const session of this.#open) session.destroy(new Error('The driver was closed.'));
+        for (const session of this.#open) session.destroy(new ConnectionUnavailableError('The driver was closed.'));
         resolve();
       }, CLOSE_GRACE_MS);
       this.#onEmpty = () => {
@@ -76,30 +116,28 @@ export class PostgresPool implements SessionSource {
   }
 
   #openFor(request: Request): void {
-    const connection = new PostgresConnection({
-      ...this.#settings,
-      onClosed: () => {
-        this.#remove(session);
-      },
-    });
-    const session = new PostgresSession(connection, (released) => {
-      this.#giveBack(released);
-    });
+    const session = this.#create(this.#events);
     this.#open.add(session);
+    // Whoever asked may give up sooner. This limit is for the connection: without it, it would take up a place for good.
+    const timer = setTimeout(() => {
+      session.destroy(new ConnectionUnavailableError(`No session within ${this.#connectTimeoutMs} ms.`));
+    }, this.#connectTimeoutMs);
     session.open().then(
       () => {
+        clearTimeout(timer);
         // Whoever asked may have given up meanwhile; the next one is glad of it.
         if (request.isSettled) this.#giveBack(session);
         else request.resolve(session);
       },
       (cause: unknown) => {
+        clearTimeout(timer);
         session.destroy(new Error('The session could not be set up.', { cause }));
         if (!request.isSettled) request.reject(cause);
       },
     );
   }
 
-  #giveBack(session: PostgresSession): void {
+  #giveBack(session: PoolableSession): void {
     if (!session.isUsable) return;
     if (this.#isClosed) {
       void session.end();
@@ -110,8 +148,7 @@ export class PostgresPool implements SessionSource {
     else request.resolve(session);
   }
 
-  /** The connection is gone, whether in use, idle or on its way. */
-  #remove(session: PostgresSession): void {
+  #remove(session: PoolableSession): void {
     this.#open.delete(session);
     const index = this.#idle.indexOf(session);
     if (index !== -1) this.#idle.splice(index, 1);
@@ -121,6 +158,3 @@ export class PostgresPool implements SessionSource {
     if (request !== undefined) this.#openFor(request);
   }
 }
-
-/** Milliseconds that sessions in use get when the pool is closed. */
-const CLOSE_GRACE_MS = 2_000;

@@ -1,0 +1,112 @@
+import { ConnectionUnavailableError } from '../errors/database-errors.js';
+import { connectionFailure } from './failures.js';
+import type { PgClient, PgPool } from './pg-library.js';
+import { PgSession } from './pg-session.js';
+import type { Session, SessionSource, SessionTraits } from './session.js';
+
+const NOT_PROBED: SessionTraits = { isPooled: false, hasHostileDefaults: false };
+const ignoreError = (): void => undefined;
+
+/** A client of the caller's pool, from checkout to release. */
+class CheckedOutSession extends PgSession {
+  readonly #client: PgClient;
+  #traits: SessionTraits;
+
+  constructor(client: PgClient, traits: SessionTraits) {
+    super(client);
+    this.#client = client;
+    this.#traits = traits;
+    // A pool takes its own listener off while a client is checked out; without one, a broken socket ends the process.
+    client.on('error', ignoreError);
+  }
+
+  get traits(): SessionTraits {
+    return this.#traits;
+  }
+
+  async open(): Promise<SessionTraits> {
+    this.#traits = await this.probe(false);
+    return this.#traits;
+  }
+
+  release(): void {
+    if (this.destroyedBy !== undefined) return;
+    this.#client.release();
+    this.#client.off('error', ignoreError);
+  }
+
+  protected cut(cause: Error): void {
+    // The pool's own listener takes over, and the pool ends the client, which cuts the socket of one that waits.
+    this.#client.release(cause);
+    this.#client.off('error', ignoreError);
+  }
+}
+
+/** Hands out the clients of a pool that is the caller's. Leaves their sessions as they are. */
+export class PgCallersPool implements SessionSource {
+  readonly #pool: PgPool;
+  readonly #traits = new WeakMap<PgClient, SessionTraits>();
+  readonly #needsListener: boolean;
+
+  constructor(pool: PgPool) {
+    this.#pool = pool;
+    // The pool emits the error of an idle client that broke, after it has removed it. Unheard, it ends the process.
+    this.#needsListener = pool.listenerCount('error') === 0;
+    if (this.#needsListener) pool.on('error', ignoreError);
+  }
+
+  /** The pool decides, and says so later. */
+  acquireIdle(): undefined {
+    return undefined;
+  }
+
+  acquire(timeoutMs: number): Promise<Session> {
+    return new Promise((resolve, reject) => {
+      let isTooLate = false;
+      let opening: CheckedOutSession | undefined;
+      // Own limit, since the pool may wait for ever.
+      const timer = setTimeout(() => {
+        isTooLate = true;
+        const failure = new ConnectionUnavailableError(`No connection within ${timeoutMs} ms, nothing was sent.`);
+        opening?.destroy(failure);
+        reject(failure);
+      }, timeoutMs);
+      this.#pool.connect((error, client) => {
+        if (isTooLate) {
+          client?.release();
+          return;
+        }
+        if (client === undefined) {
+          clearTimeout(timer);
+          reject(connectionFailure(error));
+          return;
+        }
+        const traits = this.#traits.get(client);
+        const session = new CheckedOutSession(client, traits ?? NOT_PROBED);
+        if (traits !== undefined) {
+          clearTimeout(timer);
+          resolve(session);
+          return;
+        }
+        opening = session;
+        session.open().then(
+          (found) => {
+            clearTimeout(timer);
+            this.#traits.set(client, found);
+            resolve(session);
+          },
+          (cause: unknown) => {
+            clearTimeout(timer);
+            session.destroy(new Error('The session could not be set up.', { cause }));
+            reject(connectionFailure(cause));
+          },
+        );
+      });
+    });
+  }
+
+  close(): Promise<void> {
+    if (this.#needsListener) this.#pool.off('error', ignoreError);
+    return Promise.resolve();
+  }
+}
