@@ -60,14 +60,15 @@ BEGIN
                                record_version, epoch, nonce, started_at, completed_at)
       SELECT r.workflow_id, r.seq, r.name, r.kind, r.output, r.error, r.attempts, r.attempt_errors, r.child_id,
              r.version + 1, s.epoch, r.nonce, v_now - r.elapsed_ms * interval '1 ms', v_now
-        FROM unnest(p_workflow_ids, p_versions, p_counts, p_nonces, p_seqs, p_names, p_kinds, p_outputs, p_errors,
-                    p_attempts, p_attempt_errors, p_child_ids, p_elapsed_ms)
-          AS r (workflow_id, version, steps, nonce, seq, name, kind, output, error,
+        FROM unnest(p_workflow_ids, p_tokens, p_versions, p_counts, p_nonces, p_seqs, p_names, p_kinds, p_outputs,
+                    p_errors, p_attempts, p_attempt_errors, p_child_ids, p_elapsed_ms)
+          AS r (workflow_id, token, version, steps, nonce, seq, name, kind, output, error,
                 attempts, attempt_errors, child_id, elapsed_ms)
-        -- Accepted by the statement above, so the row is locked by this transaction.
+        -- Accepted by the statement above, so the row is locked by this transaction. The token is compared all the same:
+        -- a step of another execution of this workflow must not come in with the owner's.
         JOIN unnest(v_accepted) AS a (workflow_id) ON a.workflow_id = r.workflow_id
         JOIN workflow_status s ON s.workflow_id = r.workflow_id
-       WHERE r.steps = 0
+       WHERE r.steps = 0 AND s.owner_token = r.token AND r.version < s.record_version
       RETURNING 1
     )
     SELECT v_written + count(*) INTO v_written FROM inserted;

@@ -1,4 +1,8 @@
 -- The lone checkpoint: checkpoint_batch for exactly one step, without its set machinery. Answers null when recorded.
+--
+-- * The nonce is looked for in the statement that classifies, so that both see one snapshot: an earlier try whose reply was
+--   lost may be committing at this very moment, and would be taken for somebody else's write between two statements.
+-- * enable_seqscan: a plan made while the tables had one page would be kept for the session, and read them whole later.
 CREATE OR REPLACE FUNCTION checkpoint_one(
   p_workflow_id text, p_token uuid, p_version bigint, p_nonce uuid,
   p_seq integer, p_name text, p_kind text, p_output text, p_error text,
@@ -6,7 +10,7 @@ CREATE OR REPLACE FUNCTION checkpoint_one(
   OUT item integer, OUT answer text, OUT found_status text, OUT found_epoch bigint, OUT found_version bigint,
   OUT found_detail text
 )
-LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
+LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 DECLARE
   v_now   timestamptz := clock();
@@ -23,12 +27,10 @@ BEGIN
     VALUES (p_workflow_id, p_seq, p_name, p_kind, p_output, p_error, p_attempts, p_attempt_errors, p_child_id,
             p_version + 1, v_epoch, p_nonce, v_now - p_elapsed_ms * interval '1 ms', v_now);
   ELSE
-    PERFORM FROM step_result x WHERE x.workflow_id = p_workflow_id AND x.seq = p_seq AND x.nonce = p_nonce;
-    IF NOT FOUND THEN
-      item := 1;
-      SELECT c.* INTO answer, found_status, found_epoch, found_version, found_detail
-        FROM classify_refusal(p_workflow_id, p_token, p_version, p_seq) c;
-    END IF;
+    SELECT 1, c.* INTO item, answer, found_status, found_epoch, found_version, found_detail
+      FROM classify_refusal(p_workflow_id, p_token, p_version, p_seq) c
+     WHERE NOT EXISTS (SELECT FROM step_result x
+                        WHERE x.workflow_id = p_workflow_id AND x.seq = p_seq AND x.nonce = p_nonce);
   END IF;
 END
 $$;

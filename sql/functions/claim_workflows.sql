@@ -5,6 +5,9 @@
 -- An executor claims only names it knows and only its own app version; and nothing at all once it has been superseded or
 -- its own lease has expired. A workflow over its attempt limit becomes DEAD_LETTER instead, with p_dead_letter_error as its
 -- outcome. p_only restricts the claim to these IDs; null means any.
+--
+-- jit: executor has no index to look for leases by, and the cost that a disabled sequential scan is given makes the server
+-- compile the query, for 120 ms at every claim.
 CREATE OR REPLACE FUNCTION claim_workflows(
   p_executor_id text, p_incarnation bigint, p_app_version text, p_names text[], p_limit integer, p_only text[],
   p_dead_letter_error text
@@ -15,6 +18,7 @@ RETURNS TABLE (
 )
 LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
+SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -30,15 +34,22 @@ BEGIN
     RETURN;
   END IF;
 
+  -- Executor by executor, since a plain join may start from all rows that are owned: 200 ms with 100,000 of them and no
+  -- expired lease, against 0.1 ms. LATERAL with LIMIT leaves the planner only this order.
   SELECT array_agg(c.workflow_id) INTO v_recovered FROM (
-    SELECT s.workflow_id
+    SELECT r.workflow_id
       FROM executor e
-      JOIN workflow_status s
-        ON s.executor_id = e.executor_id AND s.incarnation = e.incarnation AND s.status = 'PENDING'
-     WHERE e.lease_until <= v_now AND s.name = ANY (p_names) AND s.app_version = p_app_version
-       AND (p_only IS NULL OR s.workflow_id = ANY (p_only))
+     CROSS JOIN LATERAL (
+       SELECT s.workflow_id
+         FROM workflow_status s
+        WHERE s.executor_id = e.executor_id AND s.incarnation = e.incarnation AND s.status = 'PENDING'
+          AND s.name = ANY (p_names) AND s.app_version = p_app_version
+          AND (p_only IS NULL OR s.workflow_id = ANY (p_only))
+        LIMIT p_limit
+          FOR NO KEY UPDATE SKIP LOCKED
+     ) r
+     WHERE e.lease_until <= v_now
      LIMIT p_limit
-       FOR NO KEY UPDATE OF s SKIP LOCKED
   ) c;
 
   SELECT array_agg(c.workflow_id) INTO v_due FROM (

@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION classify_refusal(
   p_workflow_id text, p_token uuid, p_version bigint, p_seq integer,
   OUT answer text, OUT found_status text, OUT found_epoch bigint, OUT found_version bigint, OUT found_detail text
 )
-LANGUAGE plpgsql STABLE SET search_path FROM CURRENT
+LANGUAGE plpgsql STABLE SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 DECLARE
   v_token uuid;

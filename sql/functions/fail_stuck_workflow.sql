@@ -1,7 +1,7 @@
 -- The end of a workflow that makes no progress: livelocked by version conflicts, or stuck. A control operation, so it does
 -- not compare the version, which is what keeps moving; but it acts only while the given execution is still the owner.
 CREATE OR REPLACE FUNCTION fail_stuck_workflow(p_workflow_id text, p_token uuid, p_nonce uuid, p_error text) RETURNS void
-LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
+LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 DECLARE
   v_now   timestamptz := clock();

@@ -10,6 +10,9 @@ AS $$
 DECLARE
   v_now timestamptz := clock();
 BEGIN
+  -- Locked before looking for a successor: a registration ends the leases of its predecessors, and one that is under way
+  -- would otherwise find its work undone by a renewal that had not seen it yet.
+  PERFORM FROM executor e WHERE e.executor_id = p_executor_id AND e.incarnation = p_incarnation FOR NO KEY UPDATE;
   PERFORM FROM executor e WHERE e.executor_id = p_executor_id AND e.incarnation > p_incarnation;
   IF FOUND THEN
     RETURN 'superseded';

@@ -6,6 +6,7 @@ RETURNS TABLE (
   child_id text, remaining_ms double precision, record_version bigint
 )
 LANGUAGE sql STABLE SET search_path FROM CURRENT
+SET enable_seqscan = off
 AS $$
   SELECT * FROM (
     SELECT r.workflow_id, r.seq, r.name, r.kind, true, r.output, r.error, r.attempts, r.child_id,

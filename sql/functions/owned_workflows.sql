@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION owned_workflows(p_executor_id text, p_incarnation bigint)
 RETURNS TABLE (workflow_id text, token uuid, record_version bigint)
 LANGUAGE sql STABLE SET search_path FROM CURRENT
+SET enable_seqscan = off
 AS $$
   SELECT s.workflow_id, s.owner_token, s.record_version
     FROM workflow_status s

@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION read_outcomes(p_workflow_ids text[])
 RETURNS TABLE (workflow_id text, status text, output text, error text)
 LANGUAGE sql STABLE SET search_path FROM CURRENT
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
   SELECT r.workflow_id, s.status, o.output, o.error
     FROM unnest(p_workflow_ids) AS r (workflow_id)

@@ -13,16 +13,25 @@ BEGIN
   -- Two processes that register one ID at once must not both become the newest.
   PERFORM pg_advisory_xact_lock(hashtextextended(current_schema() || '.executor.' || p_executor_id, 0));
   UPDATE executor e SET lease_until = least(e.lease_until, v_now) WHERE e.executor_id = p_executor_id;
+  -- An executor whose row was cleared away may have come back (a laptop that slept for days) and started workflows before
+  -- its next heartbeat. Without a row, nobody would ever find their owner's lease expired.
+  INSERT INTO executor (executor_id, incarnation, app_version, host, process_id, registered_at, heartbeat_at, lease_until)
+  SELECT DISTINCT s.executor_id, s.incarnation, '', '', 0, v_now, v_now, v_now
+    FROM workflow_status s WHERE s.status = 'PENDING'
+   ORDER BY s.executor_id, s.incarnation
+  ON CONFLICT (executor_id, incarnation) DO NOTHING;
   INSERT INTO executor (executor_id, incarnation, app_version, host, process_id, registered_at, heartbeat_at, lease_until)
   SELECT p_executor_id, coalesce(max(e.incarnation), 0) + 1, p_app_version, p_host, p_process_id, v_now, v_now,
          v_now + p_lease_ms * interval '1 ms'
     FROM executor e WHERE e.executor_id = p_executor_id
   RETURNING incarnation INTO v_incarnation;
   -- Rows of processes long gone, once nothing refers to them. The day covers a start that was under way when its executor
-  -- left.
+  -- left. An ID's newest row is kept for a week: without it the next process would begin at incarnation 1 again, and be
+  -- taken for the same one by a process that was only frozen.
   DELETE FROM executor e
-   WHERE e.lease_until < v_now - interval '1 day'
-     AND (e.executor_id <> p_executor_id OR e.incarnation < v_incarnation)
+   WHERE e.lease_until < v_now - CASE WHEN EXISTS (SELECT FROM executor n WHERE n.executor_id = e.executor_id
+                                                      AND n.incarnation > e.incarnation)
+                                      THEN interval '1 day' ELSE interval '7 days' END
      AND NOT EXISTS (SELECT FROM workflow_status s
                       WHERE s.executor_id = e.executor_id AND s.incarnation = e.incarnation AND s.status = 'PENDING');
   RETURN v_incarnation;

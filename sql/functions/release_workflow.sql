@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION release_workflow(
   p_status text, p_wake_in_ms bigint, p_unspend_attempt boolean, p_attention text, p_attention_detail text,
   OUT answer text, OUT found_status text, OUT found_epoch bigint, OUT found_version bigint, OUT found_detail text
 )
-LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
+LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 DECLARE
   v_now   timestamptz := clock();
@@ -30,11 +30,10 @@ BEGIN
        SET ended_at = v_now, nonce = p_nonce, ended_how = CASE p_status WHEN 'BLOCKED' THEN 'blocked' ELSE 'released' END
      WHERE o.workflow_id = p_workflow_id AND o.epoch = v_epoch;
   ELSE
-    PERFORM FROM workflow_ownership o WHERE o.workflow_id = p_workflow_id AND o.nonce = p_nonce;
-    IF NOT FOUND THEN
-      SELECT c.* INTO answer, found_status, found_epoch, found_version, found_detail
-        FROM classify_refusal(p_workflow_id, p_token, p_version, NULL) c;
-    END IF;
+    -- One statement, one snapshot: see checkpoint_one.
+    SELECT c.* INTO answer, found_status, found_epoch, found_version, found_detail
+      FROM classify_refusal(p_workflow_id, p_token, p_version, NULL) c
+     WHERE NOT EXISTS (SELECT FROM workflow_ownership o WHERE o.workflow_id = p_workflow_id AND o.nonce = p_nonce);
   END IF;
 END
 $$;

@@ -5,6 +5,10 @@
 --   exists   the ID belongs to a workflow that this nonce did not start; found_detail is its name
 --   lost     this nonce started it, and ownership has moved on since
 --   missing  the ID was taken a moment ago and its row has been deleted meanwhile: try again
+--
+-- An insert cannot skip an ID that an open transaction is inserting or deleting: it waits, and the whole batch with it.
+-- lock_timeout bounds that; the writer then finds the item by splitting, and goes on without it. ORDER BY: two batches
+-- insert in one order, so they cannot deadlock.
 CREATE OR REPLACE FUNCTION start_batch(
   p_executor_id text, p_incarnation bigint, p_app_version text,
   p_workflow_ids text[], p_tokens uuid[], p_nonces uuid[], p_names text[], p_instances text[], p_inputs text[],
@@ -13,6 +17,7 @@ CREATE OR REPLACE FUNCTION start_batch(
 RETURNS TABLE (item integer, answer text, found_status text, found_epoch bigint, found_version bigint, found_detail text)
 LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
+SET lock_timeout = '50ms'
 AS $$
 DECLARE
   v_now     timestamptz := clock();
@@ -27,7 +32,7 @@ BEGIN
          r.attributes::jsonb, v_now, v_now, v_now
     FROM unnest(p_workflow_ids, p_tokens, p_names, p_instances, p_max_attempts, p_timeouts_ms, p_attributes)
       AS r (workflow_id, token, name, instance, max_attempts, timeout_ms, attributes)
-   ORDER BY r.workflow_id
+   ORDER BY r.workflow_id COLLATE "C"
   ON CONFLICT (workflow_id) DO NOTHING;
   GET DIAGNOSTICS v_written = ROW_COUNT;
 

@@ -2,6 +2,7 @@
 CREATE OR REPLACE FUNCTION verify_ownership(p_workflow_ids text[], p_tokens uuid[])
 RETURNS TABLE (item integer)
 LANGUAGE sql STABLE SET search_path FROM CURRENT
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
   SELECT r.position::integer
     FROM unnest(p_workflow_ids, p_tokens) WITH ORDINALITY AS r (workflow_id, token, position)

@@ -3,8 +3,8 @@ import { StoreClosedError } from '../../errors/store-errors.js';
 import { backoffMs, pause } from './backoff.js';
 import type { PendingWrite } from './pending-write.js';
 import type { RefusalRow } from './refusal-row.js';
-import { settleGroup, type Answered } from './settle.js';
-import { isTransient } from './transient-errors.js';
+import { heldUpDelay, settleGroup, type Answered } from './settle.js';
+import { isHeldUp, isTransient } from './transient-errors.js';
 import { loneCheckpoint, sortGroups, WriteBatch, type WorkflowGroup } from './write-batch.js';
 import { WriteStatements, type WriteStatement } from './write-statement.js';
 
@@ -16,16 +16,20 @@ export const LANES = 2;
  * the log serve many. Each item's check stays its own.
  *
  * - No timer: an idle lane sends at once; what arrives while all lanes are busy forms the next batch.
- * - A workflow has at most one flush under way, so its writes reach the database in the order of the calls.
+ * - An execution has at most one flush under way, so its writes reach the database in the order of the calls. Executions
+ *   are told apart by token: an earlier one's write that hangs does not hold up the owner's in the same process.
  * - A statement that the server refuses is split until the item at fault is alone; only that one fails.
- * - A row that somebody else holds locked is skipped by the statement and tried again later, alone.
+ * - A row that somebody else holds locked is skipped by the statement and tried again later. An ID that an open transaction
+ *   is inserting cannot be skipped: the statement gives up after a moment, and is split as well.
  * - A lost reply is no answer: the same nonces are sent again until one comes.
  */
 export class GroupCommit {
   readonly #driver: Driver;
   readonly #statements: WriteStatements;
   readonly #closing = new AbortController();
+  /** Tokens of executions with a flush under way, or a write that waits for its next try. */
   readonly #busy = new Set<string>();
+  readonly #underWay = new Set<readonly WorkflowGroup[]>();
   readonly #delayed = new Map<NodeJS.Timeout, WorkflowGroup>();
   #queue: PendingWrite[] = [];
   #lanes = 0;
@@ -61,6 +65,10 @@ export class GroupCommit {
     this.#delayed.clear();
     for (const write of this.#queue) write.abandon(closed);
     this.#queue = [];
+    // Not waited for: on a connection that carries nothing any more the reply may take as long as the driver's limit.
+    for (const group of [...this.#underWay].flat()) {
+      for (const write of group.writes) write.abandon(closed);
+    }
   }
 
   /** Sends after the current round of the event loop, so that writes that become ready together travel together. */
@@ -82,21 +90,23 @@ export class GroupCommit {
     const left: PendingWrite[] = [];
     const overtaken = new Set<string>();
     for (const write of this.#queue) {
-      if (this.#busy.has(write.workflowId) || overtaken.has(write.workflowId) || !batch.add(write)) {
-        overtaken.add(write.workflowId);
+      if (this.#busy.has(write.token) || overtaken.has(write.token) || !batch.add(write)) {
+        overtaken.add(write.token);
         left.push(write);
       }
     }
     this.#queue = left;
-    for (const { workflowId } of batch.groups) this.#busy.add(workflowId);
+    for (const { token } of batch.groups) this.#busy.add(token);
     return batch;
   }
 
   async #runLane(groups: readonly WorkflowGroup[]): Promise<void> {
     this.#lanes += 1;
+    this.#underWay.add(groups);
     try {
       await this.#send(groups);
     } finally {
+      this.#underWay.delete(groups);
       this.#lanes -= 1;
       if (this.#queue.length > 0) this.#schedule();
     }
@@ -110,7 +120,7 @@ export class GroupCommit {
       try {
         rows = await this.#driver.query<RefusalRow>(statement.text, statement.parameters, { prepare: statement.name });
       } catch (error) {
-        if (isTransient(error)) {
+        if (isTransient(error) && !isHeldUp(error)) {
           await pause(backoffMs(attempt), this.#closing.signal);
           continue;
         }
@@ -120,11 +130,7 @@ export class GroupCommit {
       this.#settle(groups, rows);
       return;
     }
-    const closed = new StoreClosedError('The store was closed before this write was answered: its effect is unknown.');
-    for (const group of groups) {
-      for (const write of group.writes) write.abandon(closed);
-      this.#busy.delete(group.workflowId);
-    }
+    for (const group of groups) this.#abandon(group);
   }
 
   #statementFor(groups: readonly WorkflowGroup[]): WriteStatement {
@@ -145,19 +151,21 @@ export class GroupCommit {
       await this.#send(groups.slice(middle));
       return;
     }
-    const { writes, workflowId } = group;
-    if (writes.length > 1) {
-      // Each by itself and in order; a failed one does not hold up those behind it.
-      for (const write of writes) {
-        this.#busy.add(workflowId);
-        await this.#send([{ workflowId, writes: [write] }]);
-      }
+    if (group.writes.length > 1) {
+      // Each by itself, in order, and each behind the answer of the one before it; a failed one holds up nobody.
+      for (const write of group.writes) write.alone = true;
+      this.#retryLater(group, 0);
       return;
     }
-    for (const write of writes) {
+    for (const write of group.writes) {
+      if (isHeldUp(error)) {
+        write.alone = true;
+        this.#retryLater(group, heldUpDelay(write));
+        return;
+      }
       write.answer({ kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) });
     }
-    this.#busy.delete(workflowId);
+    this.#busy.delete(group.token);
   }
 
   #settle(groups: readonly WorkflowGroup[], rows: readonly RefusalRow[]): void {
@@ -165,7 +173,7 @@ export class GroupCommit {
     for (const group of groups) {
       const answered: Answered = settleGroup(group, answers);
       if (answered.kind === 'done') {
-        this.#busy.delete(group.workflowId);
+        this.#busy.delete(group.token);
       } else {
         this.#retryLater(answered.group, answered.delayMs);
       }
@@ -188,14 +196,24 @@ export class GroupCommit {
     return answers;
   }
 
-  /** The workflow stays busy meanwhile, so that nothing of it overtakes. */
+  /** The execution stays busy meanwhile, so that nothing of it overtakes. */
   #retryLater(group: WorkflowGroup, delayMs: number): void {
+    if (this.#closing.signal.aborted) {
+      this.#abandon(group);
+      return;
+    }
     const timer = setTimeout(() => {
       this.#delayed.delete(timer);
-      this.#busy.delete(group.workflowId);
+      this.#busy.delete(group.token);
       this.#queue.unshift(...group.writes);
       this.#schedule();
     }, delayMs);
     this.#delayed.set(timer, group);
+  }
+
+  #abandon(group: WorkflowGroup): void {
+    const closed = new StoreClosedError('The store was closed before this write was answered: its effect is unknown.');
+    for (const write of group.writes) write.abandon(closed);
+    this.#busy.delete(group.token);
   }
 }

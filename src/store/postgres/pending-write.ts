@@ -18,12 +18,16 @@ abstract class Pending<Answer> {
   conflicts = 0;
   /** How often its row was locked by somebody else. */
   locked = 0;
+  /** Whether it has to be sent by itself: in company it held up, or failed, its neighbours. */
+  alone = false;
   readonly answered: Promise<Answer>;
   #resolve!: (answer: Answer) => void;
   #reject!: (cause: unknown) => void;
 
   constructor(
     readonly workflowId: string,
+    /** The execution's. Writes of one execution go in order; two executions of one workflow do not wait for each other. */
+    readonly token: string,
     /** Approximate size on the wire. */
     readonly bytes: number,
   ) {
@@ -45,10 +49,19 @@ abstract class Pending<Answer> {
 /** Bytes of a row besides its payload, for the batch's cap. */
 const ROW_OVERHEAD_BYTES = 200;
 
+/** Texts are counted in bytes: in UTF-16 units, a batch of Chinese texts would be three times as large as its cap. */
+function sizeOf(...texts: readonly (string | null | undefined)[]): number {
+  let bytes = ROW_OVERHEAD_BYTES;
+  for (const text of texts) {
+    if (text !== null && text !== undefined) bytes += Buffer.byteLength(text);
+  }
+  return bytes;
+}
+
 export class PendingStart extends Pending<StartAnswer> {
   readonly kind = 'start';
   constructor(readonly request: StartRequest) {
-    super(request.workflowId, ROW_OVERHEAD_BYTES + request.input.length);
+    super(request.workflowId, request.token, sizeOf(request.input, request.attributes));
   }
 }
 
@@ -58,7 +71,7 @@ export class PendingCheckpoint extends Pending<WriteAnswer> {
     readonly ownership: Ownership,
     readonly step: StepRecord,
   ) {
-    super(ownership.workflowId, ROW_OVERHEAD_BYTES + (step.output?.length ?? 0) + (step.error?.length ?? 0));
+    super(ownership.workflowId, ownership.token, sizeOf(step.output, step.error, step.attemptErrors));
   }
 }
 
@@ -68,7 +81,7 @@ export class PendingCompletion extends Pending<WriteAnswer> {
     readonly ownership: Ownership,
     readonly outcome: OutcomeRecord,
   ) {
-    super(ownership.workflowId, ROW_OVERHEAD_BYTES + (outcome.output?.length ?? 0) + (outcome.error?.length ?? 0));
+    super(ownership.workflowId, ownership.token, sizeOf(outcome.output, outcome.error));
   }
 }
 
@@ -78,7 +91,7 @@ export class PendingIntent extends Pending<IntentAnswer> {
     readonly ownership: Ownership,
     readonly intent: IntentRecord,
   ) {
-    super(ownership.workflowId, ROW_OVERHEAD_BYTES + (intent.child?.input.length ?? 0));
+    super(ownership.workflowId, ownership.token, sizeOf(intent.child?.input, intent.child?.attributes));
   }
 }
 

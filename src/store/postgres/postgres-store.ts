@@ -84,23 +84,26 @@ export class PostgresStore implements Store {
 
   async release(ownership: Ownership, record: ReleaseRecord): Promise<WriteAnswer> {
     const nonce = randomUUID();
-    return release(ownership, (recordVersion) =>
-      this.#ask(
-        'holdfast_release',
-        `SELECT answer, found_version::float8 AS found_version, found_detail FROM ${this.#call('release_workflow')}(
+    return release(
+      ownership,
+      (recordVersion) =>
+        this.#ask(
+          'holdfast_release',
+          `SELECT answer, found_version::float8 AS found_version, found_detail FROM ${this.#call('release_workflow')}(
            $1::text, $2::uuid, $3::int8, $4::uuid, $5::text, $6::int8, $7::bool, $8::text, $9::text)`,
-        [
-          ownership.workflowId,
-          ownership.token,
-          recordVersion,
-          nonce,
-          record.to,
-          record.to === 'DELAYED' ? record.wakeInMs : null,
-          record.to === 'ENQUEUED' && record.unspendAttempt,
-          record.to === 'BLOCKED' ? record.attention : null,
-          record.to === 'BLOCKED' ? record.detail : null,
-        ],
-      ),
+          [
+            ownership.workflowId,
+            ownership.token,
+            recordVersion,
+            nonce,
+            record.to,
+            record.to === 'DELAYED' ? record.wakeInMs : null,
+            record.to === 'ENQUEUED' && record.unspendAttempt,
+            record.to === 'BLOCKED' ? record.attention : null,
+            record.to === 'BLOCKED' ? record.detail : null,
+          ],
+        ),
+      this.#closing.signal,
     );
   }
 

@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { SqlRow } from '../../drivers/driver.js';
 import type { Ownership, WriteAnswer } from '../store.js';
+import { pause } from './backoff.js';
 import { CONFLICT_DELAYS_MS } from './settle.js';
 
 interface ReleaseRow extends SqlRow {
@@ -16,6 +16,8 @@ const LOCKED_DELAY_MS = 50;
 export async function release(
   ownership: Ownership,
   send: (recordVersion: number) => Promise<readonly SqlRow[]>,
+  /** Ends a wait between two tries; `send` says then that the store is closed. */
+  closing: AbortSignal,
 ): Promise<WriteAnswer> {
   let conflicts = 0;
   for (;;) {
@@ -33,11 +35,11 @@ export async function release(
         if (delay === undefined) return { kind: 'conflict' };
         conflicts += 1;
         ownership.recordVersion = row.found_version ?? ownership.recordVersion;
-        await sleep(delay);
+        await pause(delay, closing);
         break;
       }
       default:
-        await sleep(LOCKED_DELAY_MS);
+        await pause(LOCKED_DELAY_MS, closing);
     }
   }
 }

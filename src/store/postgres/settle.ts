@@ -10,6 +10,12 @@ import type { WorkflowGroup } from './write-batch.js';
 export const CONFLICT_DELAYS_MS: readonly number[] = [0, 10, 20, 40, 1_000];
 /** Delays between the tries of a write whose row is locked by somebody else: doubling from 1 ms up to this. */
 const LONGEST_LOCKED_DELAY_MS = 100;
+/**
+ * Delays between the tries of a write that waits for somebody else's open transaction: doubling between these. Longer than
+ * the wait itself (lock_timeout of start_batch and record_intent), which takes up a lane.
+ */
+const FIRST_HELD_UP_DELAY_MS = 25;
+const LONGEST_HELD_UP_DELAY_MS = 500;
 
 export type Answered =
   | { readonly kind: 'done' }
@@ -47,7 +53,7 @@ export function settleGroup(group: WorkflowGroup, refusals: ReadonlyMap<PendingW
     const rest = again === undefined ? writes.slice(index + 1) : writes.slice(index);
     return rest.length === 0
       ? { kind: 'done' }
-      : { kind: 'again', group: { workflowId: group.workflowId, writes: rest }, delayMs: again ?? 0 };
+      : { kind: 'again', group: { ...group, writes: rest }, delayMs: again ?? 0 };
   }
   return { kind: 'done' };
 }
@@ -102,6 +108,13 @@ function deny(write: Exclude<PendingWrite, PendingStart>, refusal: RefusalRow): 
     default:
       return lockedDelay(write);
   }
+}
+
+/** After how many milliseconds to try a write again that was held up. */
+export function heldUpDelay(write: PendingWrite): number {
+  const delay = Math.min(LONGEST_HELD_UP_DELAY_MS, FIRST_HELD_UP_DELAY_MS * 2 ** write.locked);
+  write.locked = Math.min(write.locked + 1, 10);
+  return delay;
 }
 
 function lockedDelay(write: PendingWrite): number {

@@ -27,3 +27,17 @@ export function isTransient(error: unknown): boolean {
     (TRANSIENT_CODES.has(error.sqlState) || TRANSIENT_CLASSES.has(error.sqlState.slice(0, 2)))
   );
 }
+
+/**
+ * SQLSTATEs of a statement that took too long: because of one of its items, which waits for somebody, or because there are
+ * too many of them. Sent again as it is, it may take too long for ever.
+ */
+const HELD_UP_CODES = new Set([
+  '55P03', // lock not available: lock_timeout
+  '57014', // query cancelled: statement_timeout, or an operator
+]);
+
+/** Whether the statement is to be split before it is sent again. */
+export function isHeldUp(error: unknown): boolean {
+  return error instanceof DatabaseError && HELD_UP_CODES.has(error.sqlState);
+}

@@ -11,34 +11,37 @@ export const MAX_BATCH_ROWS = 500;
 /** Payload bytes of one flush. A single larger item still goes, alone. */
 export const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 
-/** The writes of one workflow in one batch: either any number of checkpoints, in order, or one write of another kind. */
+/** The writes of one execution in one batch: either any number of checkpoints, in order, or one write of another kind. */
 export interface WorkflowGroup {
   readonly workflowId: string;
+  readonly token: string;
   readonly writes: PendingWrite[];
 }
 
 /**
- * One flush. Intents travel by themselves; starts, checkpoints and completions together. A workflow appears once, and only
- * checkpoints of one workflow are put together: they become one update of its row.
+ * One flush. Intents travel by themselves; starts, checkpoints and completions together. An execution appears once, and
+ * only its checkpoints are put together: they become one update of the workflow's row. Another execution of the same
+ * workflow (an owner and a zombie in one process) is a group of its own, with its own check.
  */
 export class WriteBatch {
   readonly #groups = new Map<string, WorkflowGroup>();
   #bytes = 0;
   #rows = 0;
+  #isClosed = false;
 
   /** Takes the write, unless that would break a rule; then it has to wait for a later batch. */
   add(write: PendingWrite): boolean {
-    if (this.#rows >= MAX_BATCH_ROWS || (this.#rows > 0 && this.#bytes + write.bytes > MAX_BATCH_BYTES)) {
-      return false;
-    }
-    const group = this.#groups.get(write.workflowId);
+    if (this.#isClosed || this.#rows >= MAX_BATCH_ROWS) return false;
+    if (this.#rows > 0 && (write.alone || this.#bytes + write.bytes > MAX_BATCH_BYTES)) return false;
+    const group = this.#groups.get(write.token);
     if (group === undefined) {
       if (this.#rows > 0 && (write.kind === 'intent') !== this.isIntents) return false;
-      this.#groups.set(write.workflowId, { workflowId: write.workflowId, writes: [write] });
+      this.#groups.set(write.token, { workflowId: write.workflowId, token: write.token, writes: [write] });
     } else {
       if (write.kind !== 'checkpoint' || group.writes[0]?.kind !== 'checkpoint') return false;
       group.writes.push(write);
     }
+    this.#isClosed = write.alone;
     this.#rows += 1;
     this.#bytes += write.bytes;
     return true;

@@ -99,11 +99,12 @@ export class WriteStatements {
         [
           'SELECT r.item::int4 AS item, a.answer, a.found_status, a.found_epoch::float8 AS found_epoch,',
           '  a.found_version::float8 AS found_version, a.found_detail, a.remaining_ms, a.child',
-          `FROM unnest(${columns}) WITH ORDINALITY AS r (workflow_id, token, version, nonce, seq, name, kind,`,
-          '  sleep_ms, until_ms, child_id, child_name, child_instance, child_token, child_input, child_close,',
-          '  child_max_attempts, child_timeout_ms, child_attributes, item)',
+          `FROM (SELECT * FROM unnest(${columns}) WITH ORDINALITY AS u (workflow_id, token, version, nonce, seq, name,`,
+          '  kind, sleep_ms, until_ms, child_id, child_name, child_instance, child_token, child_input, child_close,',
+          // In the order in which start_batch inserts: two processes that start the same children cannot deadlock.
+          '  child_max_attempts, child_timeout_ms, child_attributes, item) ORDER BY child_id COLLATE "C") r',
           `CROSS JOIN LATERAL "${this.schema}".record_intent(r.workflow_id, r.token, r.version, r.nonce, r.seq, r.name,`,
-          '  r.kind, r.sleep_ms, to_timestamp(r.until_ms / 1000), r.child_id, r.child_name, r.child_instance,',
+          '  r.kind, r.sleep_ms, to_timestamp(CASE WHEN r.until_ms < 0 THEN 0 ELSE r.until_ms END / 1000), r.child_id, r.child_name, r.child_instance,',
           '  r.child_token, r.child_input, r.child_close, r.child_max_attempts, r.child_timeout_ms, r.child_attributes) a',
         ].join('\n'),
       ),
