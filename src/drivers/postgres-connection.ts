@@ -88,6 +88,7 @@ export class PostgresConnection {
   #create(): PostgresSql {
     const { postgres, target, connectTimeoutMs, onNotification } = this.#options;
     const own: PostgresOptions = {
+      fetch_types: false,
       max: 1,
       idle_timeout: null,
       max_lifetime: null,
@@ -102,7 +103,7 @@ export class PostgresConnection {
     };
     if (typeof target === 'string') {
       const connection = { application_name: APPLICATION_NAME };
-      return postgres(target, { ...own, fetch_types: false, connection });
+      return postgres(target, { ...own, connection });
     }
     // As the library does for its own listening connection, and with nothing shared that it writes to.
     const separate = { parameters: {}, shared: { retries: 0, typeArrayMap: {} } };

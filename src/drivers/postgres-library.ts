@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 
 import { DriverConfigurationError } from '../errors/database-errors.js';
+import type { TypeRegistry } from './postgres-array-types.js';
 
 /**
  * The part of porsager's `postgres` that the driver uses, by shape: the package is an optional peer, so its types cannot
@@ -9,7 +10,7 @@ import { DriverConfigurationError } from '../errors/database-errors.js';
 export interface PostgresSql extends PostgresStatements {
   begin<Result>(modes: string, body: (transaction: PostgresStatements) => Promise<Result>): Promise<Result>;
   end(options: { readonly timeout: number }): Promise<void>;
-  readonly options: { prepare: boolean };
+  readonly options: TypeRegistry & { prepare: boolean };
 }
 
 /** An `sql` of the caller's, by what tells it from other things. Its type depends on the types that it was made with. */
@@ -55,6 +56,7 @@ export interface PostgresSettings {
   readonly socket?: ((settings: PostgresSettings) => Socket | Promise<Socket>) | undefined;
   readonly parsers: object;
   readonly serializers: object;
+  readonly fetch_types: boolean;
   readonly transform: {
     readonly column: { readonly from?: unknown };
     readonly row: { readonly from?: unknown };
@@ -63,6 +65,7 @@ export interface PostgresSettings {
 
 /** Settings that we give. */
 export interface PostgresOptions {
+  readonly fetch_types: false;
   readonly max: 1;
   readonly idle_timeout: null;
   readonly max_lifetime: null;
@@ -75,11 +78,8 @@ export interface PostgresOptions {
 }
 
 export interface PostgresLibrary {
-  (
-    connectionString: string,
-    options: PostgresOptions & { readonly fetch_types: false; connection: object },
-  ): PostgresSql;
-  (settings: PostgresSettings & PostgresOptions): PostgresSql;
+  (connectionString: string, options: PostgresOptions & { connection: object }): PostgresSql;
+  (settings: Omit<PostgresSettings, 'fetch_types'> & PostgresOptions): PostgresSql;
 }
 
 /** Loads `postgres`, only when it is needed. */

@@ -1,4 +1,5 @@
 import type { SqlParameter, SqlRow } from './driver.js';
+import { READ_ARRAY_TYPES, registerArrayTypes } from './postgres-array-types.js';
 import { PostgresConnection, type PostgresConnectionOptions } from './postgres-connection.js';
 import type { PostgresStatements, RawResult } from './postgres-library.js';
 import {
@@ -26,12 +27,15 @@ export class PostgresSession implements PoolableSession {
   readonly #connection: PostgresConnection;
   readonly #events: PoolEvents;
   #traits: SessionTraits = { isPooled: false, hasHostileDefaults: false };
+  readonly #knowsArrays: boolean;
   #destroyedBy: Error | undefined;
 
-  constructor(target: Omit<PostgresConnectionOptions, 'onClosed' | 'onNotification'>, events: PoolEvents) {
+  constructor(settings: Omit<PostgresConnectionOptions, 'onClosed' | 'onNotification'>, events: PoolEvents) {
+    const { target } = settings;
     this.#events = events;
+    this.#knowsArrays = typeof target === 'string' || target.fetch_types;
     this.#connection = new PostgresConnection({
-      ...target,
+      ...settings,
       onClosed: () => {
         events.onClosed(this);
       },
@@ -61,6 +65,7 @@ export class PostgresSession implements PoolableSession {
     }
     // Read at each statement. Without it the library would prepare its ROLLBACK, and what users send, behind a pooler.
     if (traits.isPooled) sql.options.prepare = false;
+    if (this.#knowsArrays) registerArrayTypes(sql.options, await this.run(READ_ARRAY_TYPES, [], undefined));
     this.#traits = traits;
   }
 

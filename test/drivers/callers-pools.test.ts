@@ -125,6 +125,35 @@ describe("a caller's sql", () => {
     await sql.end();
   });
 
+  it("has arrays of any type in its transactions' client, as its users are used to", async () => {
+    await server.rows("CREATE TYPE mood AS ENUM ('so so', 'fine')");
+    const sql = postgres(database.url);
+    for (const options of [{ sql }, { connectionString: database.url }]) {
+      const driver = await createPostgresDriver(options);
+      await driver.transaction(async (transaction) => {
+        const client = transaction.client as postgres.TransactionSql;
+        const texts = ['a"\\', 'NULL', '', ',{}', 'é\n'];
+        const [row] = await client`SELECT ${texts}::text[] AS texts, ${[1, 2]}::int4[] AS numbers,
+          ${['so so', 'fine']}::mood[] AS moods, ARRAY[[1, NULL], [3, 4]] AS nested, '{}'::text[] AS empty,
+          ARRAY['(1,2),(0,0)', '(4,3),(0,0)']::box[] AS boxes, ${client.array([true, false])} AS flags`;
+        expect(row).toEqual({
+          texts,
+          numbers: [1, 2],
+          moods: ['so so', 'fine'],
+          nested: [
+            [1, null],
+            [3, 4],
+          ],
+          empty: [],
+          boxes: ['(1,2),(0,0)', '(4,3),(0,0)'],
+          flags: [true, false],
+        });
+      });
+      await driver.close();
+    }
+    await sql.end();
+  });
+
   it('that renames columns is refused', async () => {
     const sql = postgres(database.url, { transform: postgres.camel });
     await expect(createPostgresDriver({ sql })).rejects.toMatchObject({ code: 'DRIVER_CONFIGURATION' });

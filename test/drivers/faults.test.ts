@@ -168,6 +168,18 @@ describe.each(DRIVER_KINDS)('$label', (kind) => {
     await proxy.waitFor(({ open: count }) => count === 1);
   });
 
+  it('a connection that breaks at any point of its setup ends no process', async () => {
+    for (let step = 1; step <= 4; step++) {
+      const { driver, close } = await kind.open(proxy.connectionString(database.url));
+      let statements = 0;
+      const fault = proxy.arm({ do: 'cut-before', reset: true }, () => ++statements === step);
+      await driver.query("SELECT 'first'").catch(() => undefined);
+      fault.disarm();
+      expect(await driver.query('SELECT 1 AS n')).toEqual([{ n: 1 }]);
+      await close();
+    }
+  });
+
   it('a server that refuses the session says why', async () => {
     const url = new URL(proxy.connectionString(database.url));
     url.pathname = '/no_such_database';
