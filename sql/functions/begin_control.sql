@@ -1,4 +1,18 @@
 -- The first statement of every control operation: locks the workflow's row and says whether there is anything to do.
+-- What the operations do after it (fork has the same beginning, but shares the lock):
+--
+--   status        cancel       resume       rewind       fork      delete     delete by force
+--   ENQUEUED      CANCELLED    unchanged    ENQUEUED     new one   refused    gone
+--   DELAYED       CANCELLED    ENQUEUED     ENQUEUED     new one   refused    gone
+--   PENDING       CANCELLED    unchanged    ENQUEUED     new one   refused    gone
+--   SUSPENDED     CANCELLED    ENQUEUED     ENQUEUED     new one   refused    gone
+--   BLOCKED       CANCELLED    ENQUEUED     ENQUEUED     new one   refused    gone
+--   SUCCESS       unchanged    refused      ENQUEUED     new one   gone       gone
+--   ERROR         unchanged    refused      ENQUEUED     new one   gone       gone
+--   CANCELLED     unchanged    ENQUEUED     ENQUEUED     new one   gone       gone
+--   DEAD_LETTER   unchanged    ENQUEUED     ENQUEUED     new one   gone       gone
+--
+-- "unchanged" and "refused" write nothing.
 --
 --   result is null     the row is locked until the transaction ends, and status_before is what the verb has to judge
 --   result 'done'      this very call (p_nonce) has committed before and its reply was lost: its answer, once more
@@ -10,7 +24,7 @@
 CREATE OR REPLACE FUNCTION begin_control(
   p_workflow_id text, p_nonce uuid, OUT result text, OUT status_before text, OUT status_after text
 )
-LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
+LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 DECLARE
   v_status text;

@@ -5,7 +5,7 @@ RETURNS TABLE (
   audit_id uuid, verb text, actor text, reason text, status_before text, status_after text, detail jsonb,
   acted_at timestamptz, acted_us bigint, has_more boolean
 )
-LANGUAGE sql STABLE SET search_path FROM CURRENT
+LANGUAGE sql STABLE SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
   SELECT a.audit_id, a.verb, a.actor, a.reason, a.status_before, a.status_after, a.detail, a.acted_at,
          (extract(epoch FROM a.acted_at) * 1000000)::bigint, a.following IS NOT NULL

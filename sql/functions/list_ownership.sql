@@ -4,7 +4,7 @@ RETURNS TABLE (
   epoch bigint, executor_id text, incarnation bigint, reason text, owned_at timestamptz, ended_at timestamptz,
   ended_how text, has_more boolean
 )
-LANGUAGE sql STABLE SET search_path FROM CURRENT
+LANGUAGE sql STABLE SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
   SELECT o.epoch, o.executor_id, o.incarnation, o.reason, o.owned_at, o.ended_at, o.ended_how,
          o.following IS NOT NULL

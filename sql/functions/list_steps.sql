@@ -8,7 +8,7 @@ RETURNS TABLE (
   child_id text, wake_at timestamptz, record_version bigint, epoch bigint, started_at timestamptz,
   completed_at timestamptz, has_more boolean
 )
-LANGUAGE sql STABLE SET search_path FROM CURRENT
+LANGUAGE sql STABLE SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
   WITH page AS (
     SELECT h.*, row_number() OVER (ORDER BY h.seq) AS place

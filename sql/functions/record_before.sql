@@ -1,7 +1,7 @@
 -- A workflow's record before step p_step, in the order in which it was recorded: results, and intents without a result yet.
 CREATE OR REPLACE FUNCTION record_before(p_workflow_id text, p_step integer)
 RETURNS TABLE (seq integer, complete boolean, place bigint)
-LANGUAGE sql STABLE SET search_path FROM CURRENT
+LANGUAGE sql STABLE SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
   SELECT h.seq, h.complete, row_number() OVER (ORDER BY h.record_version)
     FROM (

@@ -1,8 +1,11 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { WorkflowStatus } from '../../src/api/workflow-handle.js';
 import { WorkflowStateError } from '../../src/errors/admin-errors.js';
+import { ROOT, tableRows } from '../docs/markdown.js';
 import { type AdminBench, openAdminBench } from './support/admin-bench.js';
-import { LIVE, Protocol, STATUSES } from './support/protocol.js';
+import { Protocol, STATUSES } from './support/protocol.js';
 
 let bench: AdminBench;
 let protocol: Protocol;
@@ -13,39 +16,28 @@ beforeAll(async () => {
 });
 afterAll(() => bench.close());
 
-type Effect = WorkflowStatus | 'unchanged' | 'refused' | 'gone';
+type Effect = 'ENQUEUED' | 'CANCELLED' | 'unchanged' | 'refused' | 'gone' | 'new one';
 
-/** The table of docs/admin.md. */
-const TABLE: Readonly<Record<string, Readonly<Record<WorkflowStatus, Effect>>>> = {
-  cancel: {
-    ENQUEUED: 'CANCELLED',
-    DELAYED: 'CANCELLED',
-    PENDING: 'CANCELLED',
-    SUSPENDED: 'CANCELLED',
-    BLOCKED: 'CANCELLED',
-    SUCCESS: 'unchanged',
-    ERROR: 'unchanged',
-    CANCELLED: 'unchanged',
-    DEAD_LETTER: 'unchanged',
-  },
-  resume: {
-    ENQUEUED: 'unchanged',
-    DELAYED: 'ENQUEUED',
-    PENDING: 'unchanged',
-    SUSPENDED: 'ENQUEUED',
-    BLOCKED: 'ENQUEUED',
-    SUCCESS: 'refused',
-    ERROR: 'refused',
-    CANCELLED: 'ENQUEUED',
-    DEAD_LETTER: 'ENQUEUED',
-  },
-  rewind: Object.fromEntries(STATUSES.map((status) => [status, 'ENQUEUED'])) as Record<WorkflowStatus, Effect>,
-  delete: Object.fromEntries(STATUSES.map((status) => [status, LIVE.includes(status) ? 'refused' : 'gone'])) as Record<
-    WorkflowStatus,
-    Effect
-  >,
-  'delete by force': Object.fromEntries(STATUSES.map((status) => [status, 'gone'])) as Record<WorkflowStatus, Effect>,
-};
+const VERBS = ['cancel', 'resume', 'rewind', 'fork', 'delete', 'delete by force'] as const;
+
+/** The documentation's table is the specification. */
+const ROWS = tableRows('docs/admin.md', '## Every operation in every status');
+
+function effectOf(verb: (typeof VERBS)[number], status: WorkflowStatus): Effect {
+  const cell = ROWS.find(([first]) => first === `\`${status}\``)?.[VERBS.indexOf(verb) + 1] ?? '';
+  const stated = /^`?(ENQUEUED|CANCELLED|unchanged|refused|deleted|new one)\b/.exec(cell)?.[1];
+  if (stated === undefined) throw new Error(`The table has no effect of ${verb} on ${status}.`);
+  return stated === 'deleted' ? 'gone' : (stated as Effect);
+}
+
+test('the documentation has every status, and the comment in the SQL has the same table', async () => {
+  expect(ROWS.map(([status]) => status)).toEqual(STATUSES.map((status) => `\`${status}\``));
+  const comment = await readFile(join(ROOT, 'sql', 'functions', 'begin_control.sql'), 'utf8');
+  for (const status of STATUSES) {
+    const row = new RegExp(`^--   ${status} +(.*)$`, 'm').exec(comment)?.[1]?.split(/ {2,}/);
+    expect(row, status).toEqual(VERBS.map((verb) => effectOf(verb, status)));
+  }
+});
 
 function act(
   verb: string,
@@ -66,11 +58,11 @@ function act(
   }
 }
 
-describe.each(Object.keys(TABLE))('%s', (verb) => {
+describe.each(VERBS.filter((verb) => verb !== 'fork'))('%s', (verb) => {
   test.each(STATUSES)('does to a workflow that is %s what the table says', async (status) => {
     const workflowId = `${verb} ${status}`;
     const owned = await protocol.inStatus(workflowId, status);
-    const effect = TABLE[verb]?.[status];
+    const effect = effectOf(verb, status);
     const before = await bench.snapshot();
     const [{ version = 0 } = {}] = await bench.query<{ version: number }>(
       'SELECT record_version::float8 AS version FROM @workflow_status WHERE workflow_id = $1::text',
@@ -105,7 +97,7 @@ describe.each(Object.keys(TABLE))('%s', (verb) => {
       statusBefore: status,
       statusAfter,
     });
-    await expectWhole(workflowId, effect ?? 'gone');
+    await expectWhole(workflowId, effect);
 
     if (effect !== 'gone') {
       const found = await bench.admin.get(workflowId, { payload: true });
