@@ -31,7 +31,7 @@ function effectOf(verb: (typeof VERBS)[number], status: WorkflowStatus): Effect 
 }
 
 test('the documentation has every status, and the comment in the SQL has the same table', async () => {
-  expect(ROWS.map(([status]) => status)).toEqual(STATUSES.map((status) => `\`${status}\``));
+  expect(ROWS.slice(1).map(([status]) => status)).toEqual(STATUSES.map((status) => `\`${status}\``));
   const comment = await readFile(join(ROOT, 'sql', 'functions', 'begin_control.sql'), 'utf8');
   for (const status of STATUSES) {
     const row = new RegExp(`^--   ${status} +(.*)$`, 'm').exec(comment)?.[1]?.split(/ {2,}/);

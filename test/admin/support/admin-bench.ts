@@ -18,7 +18,6 @@ export interface AdminBench extends AsyncDisposable {
   query<Row extends SqlRow>(text: string, parameters?: readonly SqlParameter[]): Promise<readonly Row[]>;
   /** All tables, whole: what was refused has changed nothing. `without` leaves tables out. */
   snapshot(options?: { readonly without?: readonly string[] }): Promise<string>;
-  /** Moves the database's clock, for connections opened from now on by `driver`. */
   close(): Promise<void>;
 }
 
