@@ -11,11 +11,13 @@ import { Engine } from './engine/engine.js';
 import { Handle, type HandleHost } from './engine/handle.js';
 import { OutcomeWaiter } from './engine/outcome-waiter.js';
 import { durableExecution } from './engine/scope.js';
+import { within } from './engine/timer.js';
 import { checkWorkflowId } from './engine/workflow-id.js';
 import { Executor, type ExecutorHealth } from './fleet/executor.js';
 import { assertOneVersion } from './loaded-copies.js';
 import { checkOptions, type LaunchSettings } from './launch-options.js';
 import { BUILT_IN_ERRORS } from './built-in-errors.js';
+import { InvalidArgumentError } from './errors/admin-errors.js';
 import { MaxAttemptsExceededError, WorkflowCancelledError, WorkflowStuckError } from './errors/workflow-errors.js';
 import { replaceRunning } from './hot-reload.js';
 import { openDatabase } from './open-database.js';
@@ -67,11 +69,7 @@ export class Holdfast {
 
   static async #open(options: HoldfastOptions, settings: LaunchSettings, catalog: Catalog): Promise<Holdfast> {
     const logger = options.logger ?? stderrLogger;
-    const serializer = new ValueSerializer({
-      codecs: options.codecs ?? [],
-      errors: new ErrorRegistry([...BUILT_IN_ERRORS, ...(options.errors ?? [])]),
-      ...(options.maxValueBytes === undefined ? {} : { maxBytes: options.maxValueBytes }),
-    });
+    const serializer = makeSerializer(options);
     const database = await openDatabase(options, settings, logger);
     try {
       const holdfast = new Holdfast(
@@ -236,6 +234,23 @@ export class Holdfast {
   }
 }
 
+function makeSerializer({ codecs = [], errors = [], maxValueBytes }: HoldfastOptions): ValueSerializer {
+  try {
+    return new ValueSerializer({
+      codecs,
+      errors: new ErrorRegistry([...BUILT_IN_ERRORS, ...errors]),
+      ...(maxValueBytes === undefined ? {} : { maxBytes: maxValueBytes }),
+    });
+  } catch (cause) {
+    throw new InvalidArgumentError(
+      'Two "codecs" or two "errors" have one name, or one of the "errors" is no class of errors.',
+      {
+        cause,
+      },
+    );
+  }
+}
+
 interface Parts {
   readonly options: HoldfastOptions;
   readonly settings: LaunchSettings;
@@ -275,17 +290,6 @@ async function encodeFixedErrors(serializer: ValueSerializer): Promise<FixedErro
 function withoutStack(error: Error): Error {
   error.stack = `${error.name}: ${error.message}`;
   return error;
-}
-
-async function within(work: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  await Promise.race([
-    work,
-    new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, ms);
-    }),
-  ]);
-  clearTimeout(timer);
 }
 
 function onAbort(signal: AbortSignal): (callback: (reason: Error) => void) => () => void {

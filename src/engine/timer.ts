@@ -16,3 +16,16 @@ export function startTimer(delayMs: number, callback: () => void): () => void {
     clearTimeout(timer);
   };
 }
+
+/** Waits for the work, but not longer than that. */
+export async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  let cancel!: () => void;
+  const timeUp = new Promise<void>((resolve) => {
+    cancel = startTimer(ms, resolve);
+  });
+  try {
+    await Promise.race([work, timeUp]);
+  } finally {
+    cancel();
+  }
+}

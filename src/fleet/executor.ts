@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import type { Logger } from '../api/logger.js';
 import type { Engine, ExecutorState } from '../engine/engine.js';
+import { within } from '../engine/timer.js';
 import { HoldfastError } from '../errors/holdfast-error.js';
 import type { ExecutorIdentity, ExecutorStore, Ownership } from '../store/store.js';
 import { ClaimLoop } from './claim-loop.js';
@@ -14,6 +15,8 @@ import type { WorkflowStore } from '../store/store.js';
 const HEARTBEATS_PER_LEASE = 3;
 /** How often a launch asks for the database's clock before it gives up. */
 const FIRST_HEARTBEAT_ATTEMPTS = 5;
+/** How long an executor that leaves waits for a heartbeat that is under way, in milliseconds. */
+const LAST_HEARTBEAT_MS = 1_000;
 
 export interface ExecutorOptions {
   readonly store: ExecutorStore & WorkflowStore;
@@ -159,9 +162,9 @@ export class Executor implements ExecutorState {
 
   /** Gives the lease up: whatever this executor still owns can be claimed at once. */
   async deregister(): Promise<void> {
-    const reconciled = this.#reconciler?.stop();
-    await this.#heartbeats.stop();
-    await reconciled;
+    this.#reconciler?.stop();
+    // One that is under way would renew the lease again. One that hangs must not keep it from being given up.
+    await within(this.#heartbeats.stop(), LAST_HEARTBEAT_MS);
     if (this.#state === 'running') this.#state = 'stopped';
     if (this.#state === 'superseded') return;
     try {
@@ -177,7 +180,6 @@ export class Executor implements ExecutorState {
   }
 
   async #beat(): Promise<void> {
-    this.#beatAt = performance.now();
     try {
       await this.#renew();
     } catch (error) {
@@ -191,6 +193,7 @@ export class Executor implements ExecutorState {
   async #renew(): Promise<void> {
     const { store, leaseMs, logger } = this.#options;
     const sent = thisMoment();
+    this.#beatAt = sent.monotonicMs;
     const { state, clockMs } = await store.heartbeat(this.#identity, leaseMs);
     switch (state) {
       case 'renewed':

@@ -44,8 +44,9 @@ export class Reconciler {
     this.#repeater.wake();
   }
 
-  stop(): Promise<void> {
-    return this.#repeater.stop();
+  /** A comparison that is under way is not waited for: whatever it still does is checked by token. */
+  stop(): void {
+    void this.#repeater.stop();
   }
 
   async #compare(): Promise<void> {
