@@ -1,0 +1,415 @@
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { defineWorkflow, runStep, workflow, type Holdfast } from '../../src/index.js';
+import { createBed, gate, waitUntil, type Bed } from '../support/launch.js';
+import { startPgProxyFor, type PgProxy } from '../support/pg-proxy.js';
+import { afterStatements, afterSweeps, giveBack, statusRow } from './support/sweeps.js';
+
+// Who claims what, and when; who stops; and what is given back.
+
+let bed: Bed;
+let proxy: PgProxy;
+const launched: Holdfast[] = [];
+beforeAll(async () => {
+  bed = await createBed();
+  proxy = await startPgProxyFor(bed.database.url);
+});
+/** An executor of an earlier test must not claim what a later one leaves. */
+afterEach(async () => {
+  await Promise.all(launched.splice(0).map((holdfast) => holdfast.close()));
+});
+afterAll(async () => {
+  await bed.close();
+  await proxy.close();
+});
+
+async function launch(options: Parameters<Bed['launch']>[0]): Promise<Holdfast> {
+  const holdfast = await bed.launch(options);
+  launched.push(holdfast);
+  return holdfast;
+}
+
+/** Its statements can be watched. */
+function launchBehindProxy(options: Parameters<Bed['launch']>[0]): Promise<Holdfast> {
+  return launch({ database: proxy.connectionString(bed.database.url), ...options });
+}
+
+/** A workflow whose first execution hangs in its step, and whose later ones do not. Counts the bodies by workflow. */
+function hangingOnce(name: string) {
+  const bodies = new Map<string, number>();
+  const hang = gate();
+  onTestFinished(() => {
+    hang.open();
+  });
+  const run = defineWorkflow(name, () =>
+    runStep('work', async () => {
+      const { workflowId, epoch } = workflow();
+      bodies.set(workflowId, (bodies.get(workflowId) ?? 0) + 1);
+      if (epoch === 1) await hang.opened;
+      return epoch;
+    }),
+  );
+  return { run, bodies, hang };
+}
+
+test('C4 of what a dead executor left, each workflow is taken by one of those that look for it, and run once', async () => {
+  const { run, bodies } = hangingOnce('swept');
+  const dead = await launch({ workflows: [run], pollInterval: '1h', lease: '1h' });
+  const workflowIds = Array.from({ length: 40 }, (_, index) => `swept ${String(index)}`);
+  await Promise.all(workflowIds.map((workflowId) => dead.start(run, { workflowId })));
+  await waitUntil(() => bodies.size === 40, 'all hang');
+  const options = { workflows: [run], pollInterval: 5 };
+  const [first] = await Promise.all([launch(options), launch(options), launch(options)]);
+  await bed.expireLease(dead.executorId);
+  const results = await Promise.all(workflowIds.map((workflowId) => first.handle(workflowId).result()));
+  expect(results).toEqual(workflowIds.map(() => 2));
+  expect([...bodies.values()]).toEqual(workflowIds.map(() => 2));
+});
+
+test('C4 a workflow that a live executor has taken from a dead one is not taken again by a later sweep', async () => {
+  const { run, bodies, hang } = hangingOnce('taken');
+  const dead = await launch({ workflows: [run], pollInterval: '1h', lease: '1h' });
+  await dead.start(run, { workflowId: 'taken' });
+  await waitUntil(() => bodies.size === 1, 'it hangs');
+  const second = gate();
+  const again = defineWorkflow('taken', () =>
+    runStep('work', async () => {
+      await second.opened;
+      return 'by the live one';
+    }),
+  );
+  const live = await launch({ workflows: [again] });
+  await bed.expireLease(dead.executorId);
+  await waitUntil(async () => (await statusRow(bed.sql, 'taken')).epoch === 2, 'it is taken over');
+  const late = await launchBehindProxy({ workflows: [again], pollInterval: 10 });
+  await afterSweeps(proxy);
+  hang.open();
+  expect(await statusRow(bed.sql, 'taken')).toMatchObject({ epoch: 2, executor_id: live.executorId });
+  second.open();
+  expect(await late.handle('taken').result()).toBe('by the live one');
+});
+
+test('C6 a park frees the slot: the process with one slot runs the next execution of the same workflow', async () => {
+  const { run, bodies, hang } = hangingOnce('parks');
+  const holdfast = await launch({ workflows: [run], maxConcurrent: 1, pollInterval: 10, lease: '1h' });
+  const handle = await holdfast.start(run, { workflowId: 'parks' });
+  await waitUntil(() => bodies.size === 1, 'it runs');
+  await giveBack(bed.sql, 'parks');
+  // It learns that when it wants to write.
+  hang.open();
+  expect(await handle.result()).toBe(2);
+  expect(await statusRow(bed.sql, 'parks')).toMatchObject({ status: 'SUCCESS', epoch: 2, attempts: 2 });
+});
+
+test('a process that runs a workflow learns at its next comparison that it was given back, and parks', async () => {
+  const { run, bodies } = hangingOnce('compared');
+  const holdfast = await launch({ workflows: [run], pollInterval: '1h', lease: 300 });
+  const handle = await holdfast.start(run, { workflowId: 'compared' });
+  await waitUntil(() => bodies.size === 1, 'it runs');
+  await giveBack(bed.sql, 'compared');
+  await waitUntil(() => holdfast.health().running === 0, 'it has parked');
+  const other = await launch({ workflows: [run] });
+  expect(await other.handle('compared').result()).toBe(2);
+  expect(await handle.result()).toBe(2);
+});
+
+test('the same executor ID twice: the newer takes over at once, the older stops and its health says superseded', async () => {
+  const gates = [gate(), gate()];
+  let bodies = 0;
+  const run = defineWorkflow('superseded', () =>
+    runStep('work', async () => {
+      bodies += 1;
+      const { epoch } = workflow();
+      await gates[epoch - 1]?.opened;
+      return epoch;
+    }),
+  );
+  const older = await launch({ workflows: [run], executorId: 'twin', lease: 600, pollInterval: 20 });
+  const lost = (await older.start(run, { workflowId: 'superseded' })).result();
+  lost.catch(() => undefined);
+  await waitUntil(() => bodies === 1, 'it runs');
+  const newer = await launch({ workflows: [run], executorId: 'twin', lease: '1h', pollInterval: 20 });
+  await waitUntil(() => bodies === 2, 'the newer runs it');
+  await waitUntil(() => older.health().state === 'superseded', 'the older has noticed');
+  await expect(lost).rejects.toMatchObject({ code: 'CLOSED' });
+  await older.close();
+  gates[0]?.open();
+  expect(older.health()).toMatchObject({ state: 'superseded', running: 0 });
+  expect(newer.health().state).toBe('running');
+  expect(newer.health().incarnation).toBeGreaterThan(older.health().incarnation);
+  await expect(older.start(run, {})).rejects.toMatchObject({ code: 'CLOSED' });
+  gates[1]?.open();
+  expect(await newer.handle('superseded').result()).toBe(2);
+  expect(await statusRow(bed.sql, 'superseded')).toMatchObject({ status: 'SUCCESS', epoch: 2, executor_id: 'twin' });
+});
+
+test('what others own is recovered after their lease has expired, and not before', async () => {
+  const { run, bodies } = hangingOnce('leased');
+  const owner = await launch({ workflows: [run], pollInterval: '1h', lease: '1h' });
+  await owner.start(run, { workflowId: 'leased' });
+  await waitUntil(() => bodies.size === 1, 'it runs');
+  const other = await launchBehindProxy({ workflows: [run], pollInterval: 10 });
+  await afterSweeps(proxy);
+  expect(await statusRow(bed.sql, 'leased')).toMatchObject({ epoch: 1, executor_id: owner.executorId });
+  await bed.expireLease(owner.executorId);
+  expect(await other.handle('leased').result()).toBe(2);
+});
+
+test('a workflow is recovered only by an executor of its app version', async () => {
+  const { run, bodies } = hangingOnce('versioned');
+  const old = await launch({ workflows: [run], appVersion: '1', pollInterval: '1h', lease: '1h' });
+  await old.start(run, { workflowId: 'versioned' });
+  await waitUntil(() => bodies.size === 1, 'it runs');
+  await bed.expireLease(old.executorId);
+  await launchBehindProxy({ workflows: [run], appVersion: '2', pollInterval: 10 });
+  await afterSweeps(proxy);
+  expect(await statusRow(bed.sql, 'versioned')).toMatchObject({ status: 'PENDING', epoch: 1, attempts: 1 });
+  const fits = await launch({ workflows: [run], appVersion: '1' });
+  expect(await fits.handle('versioned').result()).toBe(2);
+});
+
+test('C17 an executor leaves workflows of names that it does not know to one that does', async () => {
+  const { run, bodies } = hangingOnce('unknown');
+  const other = defineWorkflow('known', () => Promise.resolve());
+  const dead = await launch({ workflows: [run], pollInterval: '1h', lease: '1h' });
+  // Over its limit by now: even that is not for a stranger to say.
+  await dead.start(run, { workflowId: 'unknown', maxAttempts: 1 });
+  await waitUntil(() => bodies.size === 1, 'it runs');
+  await bed.expireLease(dead.executorId);
+  await launchBehindProxy({ workflows: [other], pollInterval: 10 });
+  await afterSweeps(proxy);
+  expect(await statusRow(bed.sql, 'unknown')).toMatchObject({ status: 'PENDING', epoch: 1, attempts: 1 });
+  const knows = await launch({ workflows: [run, other] });
+  await expect(knows.handle('unknown').result()).rejects.toMatchObject({ code: 'MAX_ATTEMPTS_EXCEEDED' });
+});
+
+test('claims stop at maxConcurrent, and a slot that becomes free is filled without waiting for the next poll', async () => {
+  let running = 0;
+  let most = 0;
+  const release: (() => void)[] = [];
+  const run = defineWorkflow('crowded', () =>
+    runStep('work', async () => {
+      if (workflow().epoch === 1) return new Promise<void>(() => undefined);
+      most = Math.max(most, ++running);
+      await new Promise<void>((resolve) => release.push(resolve));
+      running -= 1;
+    }),
+  );
+  const leaver = await launch({ workflows: [run], pollInterval: '1h' });
+  const workflowIds = Array.from({ length: 7 }, (_, index) => `crowded ${String(index)}`);
+  await Promise.all(workflowIds.map((workflowId) => leaver.start(run, { workflowId })));
+  await leaver.close();
+  const holdfast = await launchBehindProxy({ workflows: [run], maxConcurrent: 2, pollInterval: '1h' });
+  for (const _ of workflowIds) {
+    await waitUntil(() => release.length > 0, 'a slot is filled');
+    expect(holdfast.health().running).toBeLessThanOrEqual(2);
+    release.shift()?.();
+  }
+  await Promise.all(workflowIds.map((workflowId) => holdfast.handle(workflowId).result()));
+  expect(most).toBe(2);
+});
+
+test('a claim whose reply was lost is given back by the comparison of rows, and run', async () => {
+  const { run, bodies } = hangingOnce('claim lost');
+  const leaver = await launch({ workflows: [run], pollInterval: '1h' });
+  await leaver.start(run, { workflowId: 'claim lost' });
+  await waitUntil(() => bodies.size === 1, 'it runs');
+  await leaver.close();
+  const lost = proxy.arm({ do: 'drop-reply', reset: true }, /claim_workflows/);
+  const holdfast = await launchBehindProxy({ workflows: [run], lease: 300, pollInterval: 20 });
+  await lost.happened;
+  expect(await statusRow(bed.sql, 'claim lost')).toMatchObject({ status: 'PENDING', epoch: 2 });
+  expect(await holdfast.handle('claim lost').result()).toBe(3);
+  expect(bodies.get('claim lost')).toBe(2);
+});
+
+test('a row that somebody keeps locked delays its giving back, not the heartbeats', async () => {
+  const { run, bodies } = hangingOnce('locked');
+  const leaver = await launch({ workflows: [run], pollInterval: '1h' });
+  await leaver.start(run, { workflowId: 'locked' });
+  await waitUntil(() => bodies.size === 1, 'it runs');
+  await leaver.close();
+  const lost = proxy.arm({ do: 'drop-reply', reset: true }, /claim_workflows/);
+  const holdfast = await launchBehindProxy({ workflows: [run], lease: 300, pollInterval: 20 });
+  await lost.happened;
+  await bed.sql.query('BEGIN');
+  await bed.sql.query(`SELECT FROM holdfast.workflow_status WHERE workflow_id = 'locked' FOR UPDATE`);
+  await afterStatements(proxy, /release_workflow/, 1);
+  // Two leases long.
+  await afterStatements(proxy, /\.heartbeat\(/, 6);
+  expect(holdfast.health().state).toBe('running');
+  await bed.sql.query('COMMIT');
+  expect(await holdfast.handle('locked').result()).toBe(3);
+});
+
+test('the comparison of rows may hang: heartbeats go on', async () => {
+  const run = defineWorkflow('any', () => Promise.resolve());
+  const hangs = proxy.arm({ do: 'black-hole' }, /owned_workflows/);
+  const holdfast = await launchBehindProxy({ workflows: [run], lease: 600 });
+  await hangs.happened;
+  await afterStatements(proxy, /\.heartbeat\(/, 6);
+  expect(holdfast.health().state).toBe('running');
+  // Nor does it keep the lease from being given up at the end.
+  await holdfast.close();
+  const { rowCount } = await bed.sql.query(
+    'SELECT FROM holdfast.executor WHERE executor_id = $1 AND lease_until <= clock_timestamp()',
+    [holdfast.executorId],
+  );
+  expect(rowCount).toBe(1);
+});
+
+test('an executor whose row was cleared away registers again, and goes on', async () => {
+  const run = defineWorkflow('cleared', () => runStep('work', () => Promise.resolve('done')));
+  const holdfast = await launch({ workflows: [run], executorId: 'cleared', lease: 300 });
+  await bed.sql.query(`DELETE FROM holdfast.executor WHERE executor_id = 'cleared'`);
+  await waitUntil(
+    async () =>
+      (await bed.sql.query(`SELECT FROM holdfast.executor WHERE executor_id = 'cleared' AND lease_until > now()`))
+        .rowCount === 1,
+    'it has registered again',
+  );
+  await waitUntil(() => holdfast.health().state === 'running', 'it is well');
+  const handle = await holdfast.start(run, { workflowId: 'cleared' });
+  expect(await handle.result()).toBe('done');
+});
+
+test('C11 a process that shuts down claims nothing, and does not take from one of its ID what that claims', async () => {
+  const hang = gate();
+  const stays = defineWorkflow('stays', () => runStep('work', () => hang.opened));
+  const { run, bodies } = hangingOnce('left');
+  const leaver = await launch({ workflows: [run], pollInterval: '1h' });
+  await leaver.start(run, { workflowId: 'left' });
+  await waitUntil(() => bodies.size === 1, 'it runs');
+  const old = await launchBehindProxy({
+    workflows: [run, stays],
+    executorId: 'restarted',
+    pollInterval: 10,
+    lease: 300,
+  });
+  await old.start(stays, { workflowId: 'stays' });
+  const closing = old.close({ drainMs: 20_000 });
+  // By then a claim that was under way has been answered.
+  await afterStatements(proxy, /\.heartbeat\(/, 2);
+  const claims = proxy.arm({ do: 'delay', delayMs: 0 }, /claim_workflows/, { times: 1_000 });
+  await leaver.close();
+  const fresh = await launch({ workflows: [run, stays], executorId: 'restarted', pollInterval: 10 });
+  expect(await fresh.handle('left').result()).toBe(2);
+  const taken = await statusRow(bed.sql, 'stays');
+  hang.open();
+  await closing;
+  expect(claims.hits).toBe(0);
+  claims.disarm();
+  // The newer process had taken over what the old one was still running: the old one's end changes nothing of that.
+  expect(taken).toMatchObject({ epoch: 2 });
+  await fresh.handle('stays').result();
+  expect(await statusRow(bed.sql, 'stays')).toMatchObject({ status: 'SUCCESS', epoch: 2, attempts: 2 });
+  expect(fresh.health().state).toBe('running');
+});
+
+test('C12 a shutdown gives all back at once; another executor goes on with the same attempt, and nobody is rewritten', async () => {
+  const { run, bodies } = hangingOnce('shut down');
+  // It has no slot to take one of them again itself.
+  const leaver = await launch({ workflows: [run], executorId: 'leaver', maxConcurrent: 5, lease: '1h' });
+  const workflowIds = Array.from({ length: 5 }, (_, index) => `shut down ${String(index)}`);
+  await Promise.all(workflowIds.map((workflowId) => leaver.start(run, { workflowId, maxAttempts: 1 })));
+  await waitUntil(() => bodies.size === 5, 'all run');
+  // One of them has another owner by now.
+  await giveBack(bed.sql, 'shut down 0');
+  await bed.sql.query(`UPDATE holdfast.workflow_status SET attempts = 0 WHERE workflow_id = 'shut down 0'`);
+  const taker = await launch({ workflows: [run], executorId: 'taker', pollInterval: 10 });
+  await waitUntil(async () => (await statusRow(bed.sql, 'shut down 0')).status === 'SUCCESS', 'the taker has one');
+  const before = await statusRow(bed.sql, 'shut down 0');
+  await leaver.close();
+  const results = await Promise.all(workflowIds.map((workflowId) => taker.handle(workflowId).result()));
+  expect(results).toEqual(workflowIds.map(() => 2));
+  for (const workflowId of workflowIds) {
+    expect(await statusRow(bed.sql, workflowId)).toMatchObject({ attempts: 1, epoch: 2, executor_id: 'taker' });
+  }
+  expect(await statusRow(bed.sql, 'shut down 0')).toEqual(before);
+  expect([...bodies.values()]).toEqual([2, 2, 2, 2, 2]);
+});
+
+test('a Holdfast closes in bounded time while its database does not answer', async () => {
+  const { run, bodies } = hangingOnce('unreachable');
+  const ownProxy = await startPgProxyFor(bed.database.url);
+  onTestFinished(() => ownProxy.close());
+  const holdfast = await launch({
+    database: ownProxy.connectionString(bed.database.url),
+    workflows: [run],
+    pollInterval: 20,
+    lease: 600,
+  });
+  const result = (await holdfast.start(run, { workflowId: 'unreachable' })).result();
+  result.catch(() => undefined);
+  await waitUntil(() => bodies.size === 1, 'it runs');
+  await ownProxy.admit('refused');
+  ownProxy.cutAll({ reset: true });
+  await holdfast.close();
+  await expect(result).rejects.toMatchObject({ code: 'CLOSED' });
+  expect(await statusRow(bed.sql, 'unreachable')).toMatchObject({ status: 'PENDING', epoch: 1 });
+  const other = await launch({ workflows: [run] });
+  expect(await other.handle('unreachable').result()).toBe(2);
+});
+
+test('C18 heartbeats hang: the executor is fenced and says so, starts no body unverified, and recovers', async () => {
+  const bodies: string[] = [];
+  const between = gate();
+  const run = defineWorkflow('fenced', async () => {
+    await runStep('first', async () => void bodies.push('first'));
+    await between.opened;
+    return runStep('second', async () => {
+      bodies.push('second');
+      return 'done';
+    });
+  });
+  const holdfast = await launchBehindProxy({ workflows: [run], lease: 400, pollInterval: '1h' });
+  const handle = await holdfast.start(run, { workflowId: 'fenced' });
+  const beats = proxy.arm({ do: 'black-hole' }, /\.heartbeat\(/, { times: 1_000 });
+  const question = proxy.arm({ do: 'black-hole' }, /verify_ownership/, { times: 1_000 });
+  await waitUntil(() => holdfast.health().state === 'fenced', 'it has fenced itself');
+  expect(holdfast.health().heartbeatAgeMs).toBeGreaterThanOrEqual(400);
+  between.open();
+  await question.happened;
+  expect(bodies).toEqual(['first']);
+  beats.disarm();
+  question.disarm();
+  proxy.cutAll();
+  expect(await handle.result()).toBe('done');
+  await waitUntil(() => holdfast.health().state === 'running', 'it has recovered');
+  expect(await statusRow(bed.sql, 'fenced')).toMatchObject({ status: 'SUCCESS', epoch: 1 });
+});
+
+test('C18 a fenced executor whose workflow was taken over meanwhile starts no body of it', async () => {
+  const bodies: [string, number][] = [];
+  const between = gate();
+  const run = defineWorkflow('fenced and lost', async () => {
+    const body = (name: string) => runStep(name, async () => void bodies.push([name, workflow().epoch]));
+    await body('first');
+    if (workflow().epoch === 1) await between.opened;
+    await body('second');
+    return workflow().epoch;
+  });
+  const holdfast = await launchBehindProxy({ workflows: [run], lease: 400, pollInterval: '1h' });
+  const handle = await holdfast.start(run, { workflowId: 'fenced and lost' });
+  const beats = proxy.arm({ do: 'black-hole' }, /\.heartbeat\(/, { times: 1_000 });
+  await waitUntil(() => holdfast.health().state === 'fenced', 'it has fenced itself');
+  const other = await launch({ workflows: [run], pollInterval: 10 });
+  expect(await other.handle('fenced and lost').result()).toBe(2);
+  between.open();
+  expect(await handle.result()).toBe(2);
+  await waitUntil(() => holdfast.health().running === 0, 'it has parked');
+  expect(bodies).toEqual([
+    ['first', 1],
+    ['second', 2],
+  ]);
+  beats.disarm();
+  proxy.cutAll();
+});
+
+test('a machine that was suspended: its monotonic clock stood still, and it is fenced all the same', async () => {
+  const run = defineWorkflow('suspended', () => Promise.resolve());
+  const holdfast = await launchBehindProxy({ workflows: [run], lease: '30s' });
+  expect(holdfast.health().state).toBe('running');
+  const wall = Date.now.bind(Date);
+  vi.spyOn(Date, 'now').mockImplementation(() => wall() + 60_000);
+  expect(holdfast.health().state).toBe('fenced');
+});

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto';
+import { onTestFinished } from 'vitest';
+import { openDriver } from '../../../src/drivers/open-driver.js';
+import { Catalog, type WorkflowSource } from '../../../src/engine/catalog.js';
+import { Engine } from '../../../src/engine/engine.js';
+import { Handle, type HandleHost } from '../../../src/engine/handle.js';
+import { OutcomeWaiter } from '../../../src/engine/outcome-waiter.js';
+import { Executor } from '../../../src/fleet/executor.js';
+import type { RequeuePolicy } from '../../../src/fleet/requeues.js';
+import { MaxAttemptsExceededError, WorkflowStuckError } from '../../../src/index.js';
+import { PostgresStore } from '../../../src/store/postgres/postgres-store.js';
+import { ErrorRegistry, ValueSerializer } from '../../../src/values/index.js';
+import { observe, type Observer } from '../../store/fixtures/observed-driver.js';
+import { silentLogger } from '../../support/launch.js';
+
+/** What `Holdfast.launch` puts together, with a policy for requeues and a look at each statement before it is sent. */
+export async function launchParts(
+  databaseUrl: string,
+  options: { workflows: readonly WorkflowSource[]; requeues: RequeuePolicy; observer: Observer },
+): Promise<{ engine: Engine; result(workflowId: string): Promise<unknown> }> {
+  const driver = observe(await openDriver(databaseUrl), options.observer);
+  const serializer = new ValueSerializer({ codecs: [], errors: new ErrorRegistry([WorkflowStuckError]) });
+  const store = new PostgresStore({ driver, schema: 'holdfast', notifications: false });
+  const waiter = new OutcomeWaiter(store, 20);
+  const executor = new Executor({
+    store,
+    logger: silentLogger,
+    executorId: randomUUID(),
+    appVersion: '',
+    leaseMs: 600_000,
+    // The ordinary claim would not know how often a workflow was requeued.
+    pollMs: 600_000,
+    maxConcurrent: 100,
+    deadLetterError: await serializer.encodeError(new MaxAttemptsExceededError('dead')),
+    stuckError: await serializer.encodeError(new WorkflowStuckError('stuck')),
+    requeues: options.requeues,
+    onSuperseded: () => undefined,
+  });
+  const handles: HandleHost = {
+    serializer,
+    waitForResult: (workflowId) => waiter.wait(workflowId, { runsHere: false }),
+    statusOf: () => Promise.reject(new Error('not in this test')),
+    cancel: () => Promise.reject(new Error('not in this test')),
+  };
+  const engine = new Engine({
+    store,
+    serializer,
+    logger: silentLogger,
+    catalog: new Catalog(options.workflows),
+    executor,
+    waiter,
+    handleOf: (workflowId) => new Handle(handles, workflowId),
+  });
+  await executor.register();
+  executor.run(engine);
+  onTestFinished(async () => {
+    await executor.stopClaiming();
+    await engine.giveBackAll();
+    await executor.deregister();
+    await store.close();
+    waiter.close();
+    await driver.close();
+  });
+  return { engine, result: (workflowId) => new Handle(handles, workflowId).result() };
+}
