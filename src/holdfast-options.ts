@@ -19,7 +19,9 @@ export interface HoldfastOptions {
   readonly database?: DriverTarget;
   /** Connection string for notifications, where `database` goes through a pooler in transaction mode. */
   readonly listenDatabase?: string;
-  /** Connections of a pool of our own. Default 10. */
+  /**
+   * Connections of a pool of our own, 2 to 1,000; one more listens. Without meaning for a pool that is given. Default 10.
+   */
   readonly maxConnections?: number;
   /** Schema of the tables, `^[a-z_][a-z0-9_]{0,47}$`. Default `holdfast`. */
   readonly schema?: string;
@@ -30,11 +32,11 @@ export interface HoldfastOptions {
    * waiting for its lease to expire; a process of the same name that still lives stops. Default: a random UUID.
    */
   readonly executorId?: string;
-  /** Workflows are recovered only by executors of the same version. Default: the empty text. */
+  /** A workflow is claimed only by executors of the version that started it. Default: the empty text. */
   readonly appVersion?: string;
   /** How long others wait for this process to be heard of before they take over. Default 15 s; at least 100 ms. */
   readonly lease?: Duration;
-  /** How often to look for work and outcomes that no notification told of. Default 1 s. */
+  /** How often to look for work that no notification told of; for outcomes, at least every second. Default 1 s. */
   readonly pollInterval?: Duration;
   /** Executions under way at which nothing more is claimed. Direct starts are not limited. Default 500. */
   readonly maxConcurrent?: number;
@@ -42,9 +44,12 @@ export interface HoldfastOptions {
   readonly notifications?: boolean;
   /** Encryption or compression of what is stored. The first one writes, all of them read. */
   readonly codecs?: readonly PayloadCodec[];
-  /** Classes of the application's errors, to come back as such from the record. */
-  readonly errors?: readonly ErrorClass[];
-  /** Largest text of one stored value, in bytes. Default 16 MiB. */
+  /**
+   * Classes of the application's errors, to come back as such from the record. With a name where a bundler may rename the
+   * class: `['OutOfStockError', OutOfStockError]`.
+   */
+  readonly errors?: readonly (ErrorClass | readonly [name: string, errorClass: ErrorClass])[];
+  /** Largest text of one stored value, in bytes: 1 KiB to 256 MiB. Default 16 MiB. */
   readonly maxValueBytes?: number;
   /** Default: warnings and errors as lines of JSON on standard error. */
   readonly logger?: Logger;

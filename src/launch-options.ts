@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { HoldfastOptions } from './holdfast-options.js';
 import { parseDuration } from './engine/duration.js';
 import { InvalidArgumentError } from './errors/admin-errors.js';
+import { DEFAULT_SCHEMA } from './store/postgres/migrate-schema-name.js';
 
 export const DEFAULT_LEASE_MS = 15_000;
 const LEAST_LEASE_MS = 100;
@@ -9,9 +10,10 @@ export const DEFAULT_POLL_MS = 1_000;
 export const DEFAULT_MAX_CONCURRENT = 500;
 export const DEFAULT_LAUNCH_TIMEOUT_MS = 30_000;
 export const DEFAULT_SHUTDOWN_TIMEOUT_MS = 10_000;
-const DEFAULT_SCHEMA = 'holdfast';
 
 const duration = z.custom<number | string>((value) => typeof value === 'number' || typeof value === 'string');
+
+const callable = z.custom<(...args: never[]) => unknown>((value) => typeof value === 'function', 'must be a function');
 
 /** What needs no further knowledge to be checked; schema names, drivers and workflows are checked where they are used. */
 const optionsSchema = z.strictObject({
@@ -31,14 +33,14 @@ const optionsSchema = z.strictObject({
   pollInterval: duration.optional(),
   maxConcurrent: z.int().min(1).max(1_000_000).optional(),
   notifications: z.boolean().optional(),
-  codecs: z.array(z.custom()).optional(),
-  errors: z.array(z.custom((value) => typeof value === 'function')).optional(),
+  codecs: z.array(z.looseObject({ name: z.string().min(1), encode: callable, decode: callable })).optional(),
+  errors: z.array(z.union([callable, z.tuple([z.string().min(1), callable])])).optional(),
   maxValueBytes: z
     .int()
     .min(1_024)
     .max(256 * 1024 * 1024)
     .optional(),
-  logger: z.custom().optional(),
+  logger: z.looseObject({ debug: callable, info: callable, warn: callable, error: callable }).optional(),
   launchTimeout: duration.optional(),
   signal: z.custom((value) => value instanceof AbortSignal).optional(),
   shutdownTimeout: duration.optional(),
@@ -60,7 +62,9 @@ export interface LaunchSettings {
 export function checkOptions(options: HoldfastOptions): LaunchSettings {
   const checked = optionsSchema.safeParse(options);
   if (!checked.success) {
-    const list = checked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
+    const list = checked.error.issues
+      .map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`))
+      .join('; ');
     throw new InvalidArgumentError(`The options of launch are not right: ${list}`, { cause: checked.error });
   }
   const leaseMs = parseDuration(options.lease ?? DEFAULT_LEASE_MS, 'lease');

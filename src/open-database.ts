@@ -4,6 +4,7 @@ import type { Logger } from './api/logger.js';
 import type { Driver } from './drivers/driver.js';
 import { startEmbeddedPostgres } from './drivers/embedded-postgres.js';
 import { openDriver, type DriverTarget } from './drivers/open-driver.js';
+import { ConnectionUnavailableError } from './errors/database-errors.js';
 import { LaunchTimeoutError } from './errors/usage-errors.js';
 import type { LaunchSettings } from './launch-options.js';
 import { backoffMs, pause } from './store/postgres/backoff.js';
@@ -53,6 +54,14 @@ async function findDatabase(
   return { target: server.connectionString, stop: () => server.stop() };
 }
 
+/**
+ * The server is there and does not let us in: wrong password (class 28) or no such database (3D000). Only a launch gives up
+ * at that; while running, an operator may be about to put it right.
+ */
+function isRefusal(error: unknown): boolean {
+  return error instanceof ConnectionUnavailableError && /^(?:28|3D)/.test(error.sqlState ?? '');
+}
+
 async function waitUntilReady(
   driver: Driver,
   options: HoldfastOptions,
@@ -72,7 +81,7 @@ async function waitUntilReady(
       await migrateSchema(driver, { schema, migrate: options.migrate ?? true });
       return;
     } catch (error) {
-      if (!isTransient(error)) throw error;
+      if (!isTransient(error) || isRefusal(error)) throw error;
       const left = deadline - performance.now();
       if (left <= 0) {
         throw new LaunchTimeoutError(

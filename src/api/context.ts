@@ -8,7 +8,7 @@ export interface StepContext {
   readonly attempt: number;
   /**
    * The same for every attempt of this step, in whichever process: a UUID, fit for an HTTP `Idempotency-Key`. Not even a
-   * rewind changes it.
+   * rewind changes it, nor deleting the workflow and starting its ID again.
    */
   readonly idempotencyKey: string;
   /** Fires when the attempt times out, and when the execution may no longer write. */
@@ -20,7 +20,10 @@ export interface WorkflowContext {
   readonly workflowId: string;
   /** Grows by one with every execution that takes the workflow over: a fencing number for the outside world. */
   readonly epoch: number;
-  /** How often the workflow has been claimed, this time included. */
+  /**
+   * How many executions the workflow has had, this one included: its start counts, each takeover, and what was requeued.
+   * Giving back at shutdown does not; resume and rewind begin again at one.
+   */
   readonly attempt: number;
   /** Fires when this execution may no longer write. */
   readonly signal: AbortSignal;

@@ -5,12 +5,18 @@ export interface WorkflowHandle<Result> {
    * Waits for the workflow's recorded outcome and returns it, or throws the recorded error. Every handle of the
    * workflow, on whichever process, gets the same one. A workflow that is `BLOCKED` keeps its handles waiting.
    *
-   * @throws WorkflowCancelledError, WorkflowTimeoutError, MaxAttemptsExceededError, or what the workflow threw.
+   * Inside a workflow it is a durable call: the outcome is recorded, and `signal` has no meaning.
+   *
+   * @throws WorkflowCancelledError, WorkflowTimeoutError, MaxAttemptsExceededError, WorkflowStuckError, or what the
+   *   workflow threw.
    * @throws WorkflowNotFoundError when the workflow has been deleted.
    * @throws HoldfastClosedError when this Holdfast is closed first.
    */
   result(options?: { readonly signal?: AbortSignal }): Promise<Result>;
-  /** @throws WorkflowNotFoundError */
+  /**
+   * Asks the record. Not a durable call: inside a workflow it can differ from run to run.
+   * @throws WorkflowNotFoundError, StoreClosedError
+   */
   status(): Promise<WorkflowStatus>;
   /** Cancels it; see `admin.cancel`. */
   cancel(options?: { readonly reason?: string }): Promise<void>;

@@ -9,15 +9,21 @@ export interface WorkflowOptions {
   readonly input?: StandardSchema;
   /** Checked against the result before it is recorded; a result that does not fit is recorded as an error. */
   readonly output?: StandardSchema;
-  /** Claims of one workflow before it becomes `DEAD_LETTER`. Default 100. */
+  /** Executions of one workflow, its start included, before it becomes `DEAD_LETTER` at the next claim. Default 100. */
   readonly maxAttempts?: number;
-  /** Time from the start until the workflow ends as `ERROR` with a `WorkflowTimeoutError`. Default: none. */
+  /**
+   * Time from the start until the workflow ends as `ERROR` with a `WorkflowTimeoutError`. The execution that runs it enforces
+   * it, so it takes an executor. Default: none.
+   */
   readonly timeout?: Duration;
 }
 
 /** What `start` takes. */
 export interface StartOptions {
-  /** 1 to 512 bytes. Starting the same ID again attaches to the workflow that has it. Default: a UUIDv7. */
+  /**
+   * 1 to 512 bytes. Starting the same ID again attaches to the workflow that has it, whatever its arguments. Default: a
+   * UUIDv7.
+   */
   readonly workflowId?: string;
   /** For workflows that are methods of registered objects: which of them. */
   readonly instance?: string;

@@ -1,5 +1,11 @@
 import type { StepOptions } from '../api/step-options.js';
-import { attachDefinition, stepDefinition, type AnyFunction, type StepDefinition } from '../engine/definitions.js';
+import {
+  attachDefinition,
+  NO_OPTIONS,
+  stepDefinition,
+  type AnyFunction,
+  type StepDefinition,
+} from '../engine/definitions.js';
 import { durableExecution } from '../engine/scope.js';
 import { methodDecorator, type AsyncMethodDecorator } from './method-decorator.js';
 
@@ -33,8 +39,12 @@ export function Step(options: StepOptions = {}): AsyncMethodDecorator {
  * @example
  * const receipt = await runStep('charge', () => payments.charge(order), { retries: { maxAttempts: 3 } });
  */
-export function runStep<Result>(name: string, body: () => Promise<Result>, options: StepOptions = {}): Promise<Result> {
-  return callStep(stepDefinition(options.name ?? name, body, options), undefined, []) as Promise<Result>;
+export function runStep<Result>(
+  name: string,
+  body: () => Promise<Result>,
+  options: Omit<StepOptions, 'name'> = NO_OPTIONS,
+): Promise<Result> {
+  return callStep(stepDefinition(name, body, options), undefined, []) as Promise<Result>;
 }
 
 function callStep(definition: StepDefinition, self: unknown, args: unknown[]): unknown {

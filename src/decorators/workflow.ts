@@ -37,9 +37,9 @@ export function Workflow(options: WorkflowOptions = {}): AsyncMethodDecorator {
 export function defineWorkflow<Arguments extends unknown[], Result>(
   name: string,
   body: (...args: Arguments) => Promise<Result>,
-  options: WorkflowOptions = {},
+  options: Omit<WorkflowOptions, 'name'> = {},
 ): (...args: Arguments) => Promise<Result> {
-  const definition = workflowDefinition(options.name ?? name, body as AnyFunction, options);
+  const definition = workflowDefinition(name, body as AnyFunction, options);
   return wrapWorkflow(definition) as (...args: Arguments) => Promise<Result>;
 }
 

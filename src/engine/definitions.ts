@@ -4,10 +4,13 @@ import type { WorkflowOptions } from '../api/workflow-options.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { RegistrationError } from '../errors/usage-errors.js';
 import { parseDuration } from './duration.js';
+import { checkKnownOptions } from './known-options.js';
 
 /** A function as the engine calls it, whatever its own types. */
 export type AnyFunction = (this: unknown, ...args: unknown[]) => unknown;
 
+/** For calls without options, which need no check. */
+export const NO_OPTIONS = Object.freeze({});
 export const DEFAULT_MAX_ATTEMPTS = 100;
 const MOST_STEP_ATTEMPTS = 1_000;
 const DEFAULT_INITIAL_DELAY_MS = 1_000;
@@ -44,20 +47,45 @@ export interface RetryPolicy {
   readonly shouldRetry: RetryOptions['shouldRetry'];
 }
 
-export function workflowDefinition(name: string, body: AnyFunction, options: WorkflowOptions): WorkflowDefinition {
+const WORKFLOW_OPTIONS: ReadonlySet<string> = new Set<keyof WorkflowOptions>([
+  'name',
+  'input',
+  'output',
+  'maxAttempts',
+  'timeout',
+]);
+const STEP_OPTIONS: ReadonlySet<string> = new Set<keyof StepOptions>(['name', 'retries', 'timeout']);
+const RETRY_OPTIONS: ReadonlySet<string> = new Set<keyof RetryOptions>([
+  'maxAttempts',
+  'initialDelay',
+  'backoff',
+  'maxDelay',
+  'jitter',
+  'shouldRetry',
+]);
+
+/** @throws RegistrationError, InvalidArgumentError */
+export function workflowDefinition(
+  name: string,
+  body: AnyFunction,
+  options: Omit<WorkflowOptions, 'name'>,
+): WorkflowDefinition {
+  checkKnownOptions(options, WORKFLOW_OPTIONS, 'A workflow');
   return {
     kind: 'workflow',
     name: checkName(name, 'workflow'),
     body,
-    input: options.input,
-    output: options.output,
+    input: checkIsSchema(options.input, 'input'),
+    output: checkIsSchema(options.output, 'output'),
     maxAttempts: wholeNumber(options.maxAttempts ?? DEFAULT_MAX_ATTEMPTS, 1, 2 ** 31 - 1, 'maxAttempts'),
     timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, 'timeout'),
     engines: new Set(),
   };
 }
 
-export function stepDefinition(name: string, body: AnyFunction, options: StepOptions): StepDefinition {
+/** @throws RegistrationError, InvalidArgumentError */
+export function stepDefinition(name: string, body: AnyFunction, options: Omit<StepOptions, 'name'>): StepDefinition {
+  if (options !== NO_OPTIONS) checkKnownOptions(options, STEP_OPTIONS, 'A step');
   return {
     kind: 'step',
     name: checkName(name, 'step'),
@@ -78,6 +106,7 @@ const ONE_ATTEMPT: RetryPolicy = {
 
 function retryPolicy(options: RetryOptions | undefined): RetryPolicy {
   if (options === undefined) return ONE_ATTEMPT;
+  checkKnownOptions(options, RETRY_OPTIONS, 'retries');
   return {
     maxAttempts: wholeNumber(options.maxAttempts, 1, MOST_STEP_ATTEMPTS, 'retries.maxAttempts'),
     initialDelayMs: parseDuration(options.initialDelay ?? DEFAULT_INITIAL_DELAY_MS, 'retries.initialDelay'),
@@ -94,6 +123,16 @@ export function wholeNumber(value: number, least: number, most: number, what: st
     throw new InvalidArgumentError(`${what} must be a whole number from ${String(least)} to ${String(most)}.`);
   }
   return value;
+}
+
+function checkIsSchema(schema: StandardSchema | undefined, what: string): StandardSchema | undefined {
+  if (schema === undefined) return undefined;
+  // A plain JavaScript caller may give anything. Schemas can be functions (arktype).
+  const candidate: unknown = (schema as Partial<StandardSchema> | null)?.['~standard'];
+  if (typeof candidate !== 'object' || candidate === null) {
+    throw new InvalidArgumentError(`The option "${what}" must be a Standard Schema, for example one of zod.`);
+  }
+  return schema;
 }
 
 function checkName(name: string, what: string): string {

@@ -67,10 +67,13 @@ export function callChild(
     const { seq, recorded } = execution.enter('workflow', definition.name);
     if (recorded?.complete === true) return execution.replayed(recorded);
     await execution.replayOver();
+    const call = { seq, name: definition.name, kind: 'workflow' } as const;
     const childId =
-      recorded?.childId ?? (await startChild(execution, definition, args, options, { seq, kind: 'workflow' }));
-    const outcome = await execution.host.waitForOutcome(childId, execution);
-    return recordOutcome(execution, { seq, name: definition.name, kind: 'workflow', childId }, outcome);
+      recorded?.childId ??
+      (await orRecordFailure(execution, { ...call, childId: null }, () =>
+        startChild(execution, definition, args, options, call),
+      ));
+    return awaitAndRecord(execution, { ...call, childId });
   });
 }
 
@@ -83,23 +86,27 @@ export function startChildHandle(
 ): Promise<WorkflowHandle<unknown>> {
   return execution.call(async () => {
     const { seq, recorded } = execution.enter('start', definition.name);
-    if (recorded?.childId !== null && recorded?.childId !== undefined) {
-      await execution.replayedStart(recorded);
-      return execution.host.handleOf(recorded.childId);
+    if (recorded !== undefined) {
+      // Throws where the start was refused; returns nothing where it was not, since the intent has no result.
+      await execution.replayed(recorded);
+      return execution.host.handleOf(recorded.childId ?? '');
     }
     await execution.replayOver();
-    return execution.host.handleOf(await startChild(execution, definition, args, options, { seq, kind: 'start' }));
+    const call = { seq, name: definition.name, kind: 'start' } as const;
+    const childId = await orRecordFailure(execution, { ...call, childId: null }, () =>
+      startChild(execution, definition, args, options, call),
+    );
+    return execution.host.handleOf(childId);
   });
 }
 
 /** Waits for the outcome of any workflow, and records it: what `handle.result()` inside a workflow does. */
 export function awaitOutcome(execution: RunningExecution, workflowId: string): Promise<unknown> {
   return execution.call(async () => {
-    const { seq, recorded } = execution.enter('outcome', 'result');
+    const { seq, recorded } = execution.enter('outcome', 'result', workflowId);
     if (recorded !== undefined) return execution.replayed(recorded);
     await execution.replayOver();
-    const outcome = await execution.host.waitForOutcome(workflowId, execution);
-    return recordOutcome(execution, { seq, name: 'result', kind: 'outcome', childId: workflowId }, outcome);
+    return awaitAndRecord(execution, { seq, name: 'result', kind: 'outcome', childId: workflowId });
   });
 }
 
@@ -121,8 +128,32 @@ async function recordResult(
   }
 }
 
-async function recordOutcome(execution: RunningExecution, step: StepIdentity, outcome: Outcome): Promise<unknown> {
-  const { output, error } = outcome;
+/**
+ * A call that fails before anything of it is recorded is recorded as failed: code that catches the error goes on, and a
+ * replay that found nothing under the call's number would wait for it.
+ */
+async function orRecordFailure<Result>(
+  execution: RunningExecution,
+  step: StepIdentity,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    // The end of the execution is nobody's result.
+    execution.assertRunning();
+    await recordResult(execution, step, { output: null, error: await execution.host.serializer.encodeError(error) });
+    throw error;
+  }
+}
+
+async function awaitAndRecord(
+  execution: RunningExecution,
+  step: StepIdentity & { readonly childId: string },
+): Promise<unknown> {
+  const { output, error }: Outcome = await orRecordFailure(execution, step, () =>
+    execution.host.waitForOutcome(step.childId, execution),
+  );
   await recordResult(execution, step, { output, error });
   const { serializer } = execution.host;
   if (error !== null) throw await serializer.decode(error);
@@ -134,7 +165,7 @@ async function startChild(
   definition: WorkflowDefinition,
   args: readonly unknown[],
   options: StartOptions,
-  call: { readonly seq: number; readonly kind: StepKind },
+  call: Pick<StepIdentity, 'seq' | 'name' | 'kind'>,
 ): Promise<string> {
   const { host, ownership } = execution;
   // The epoch keeps the child of a rewound parent apart from the one before.
@@ -142,7 +173,7 @@ async function startChild(
   const start: WorkflowStart = await host.prepare(definition, args, options, childId);
   const token = randomUUID();
   const child = { ...start, token, onParentCancel: options.onParentCancel ?? 'cancel' };
-  const intent = host.store.recordIntent(ownership, { ...call, name: definition.name, child });
+  const intent = host.store.recordIntent(ownership, { ...call, child });
   const answer = await execution.write(intent);
   if (answer.kind === 'child-name-taken') {
     throw new WorkflowIdConflictError(

@@ -41,6 +41,8 @@ export interface RunningExecution {
   mayRunBody(): Promise<void> | undefined;
   /** Stops the workflow until a person decides, and lists it with its reason. */
   block(attention: string, detail: string, error: Error): void;
+  /** The same, when what came of a call cannot be encoded. */
+  blockUnrecordable(error: unknown): void;
   runStep(definition: StepDefinition, self: unknown, args: unknown[]): Promise<unknown>;
   /**
    * Wraps one durable call. Its promise is rejected when the execution ends, whatever the call is waiting for; and a
@@ -48,11 +50,14 @@ export interface RunningExecution {
    */
   call<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Numbers a call and finds what is recorded for it. To be called synchronously with the user's call. */
-  enter(kind: StepKind, name: string): { readonly seq: number; readonly recorded: RecordedStep | undefined };
+  enter(
+    kind: StepKind,
+    name: string,
+    /** For the outcome of a workflow: which one. */
+    childId?: string,
+  ): { readonly seq: number; readonly recorded: RecordedStep | undefined };
   /** Returns, or throws, a recorded result when its turn has come. */
   replayed(recorded: RecordedStep): Promise<unknown>;
-  /** Resolves when it is the turn of a started child's recorded ID. */
-  replayedStart(recorded: RecordedStep): Promise<void>;
   /** Waits until everything recorded has been handed out; undefined when it has. */
   replayOver(): Promise<void> | undefined;
   /** Records a result and lets it reach the workflow in its order. Returns the error when the database refuses it. */

@@ -7,6 +7,7 @@ import {
   WriteRefusedError,
 } from '../errors/workflow-errors.js';
 import { HoldfastError } from '../errors/holdfast-error.js';
+import { PayloadCodecError } from '../errors/value-errors.js';
 import type {
   Denied,
   OutcomeRecord,
@@ -134,6 +135,26 @@ export class Execution implements RunningExecution {
 
   /** Runs the workflow's function and records what comes of it. Never rejects. */
   async run(): Promise<void> {
+    try {
+      await this.#runToEnd();
+    } catch (error) {
+      this.blockUnrecordable(error);
+    }
+  }
+
+  /** What came of the workflow, or of a step of it, cannot be turned into something to record. */
+  blockUnrecordable(error: unknown): void {
+    const isCodec = error instanceof PayloadCodecError;
+    this.block(
+      isCodec ? error.code : 'ENGINE_FAILURE',
+      isCodec
+        ? `${error.message} Mend it, and resume: what could not be recorded is done again.`
+        : 'An unexpected error stopped the execution. Resume it to try again.',
+      asError(error),
+    );
+  }
+
+  async #runToEnd(): Promise<void> {
     const { definition, self, input, deadlineInMs } = this.#start;
     let args: unknown[];
     try {
@@ -147,7 +168,11 @@ export class Execution implements RunningExecution {
       return;
     }
     if (deadlineInMs !== null) {
-      this.#cancelDeadline = startTimer(deadlineInMs, () => void this.#timeOut());
+      this.#cancelDeadline = startTimer(deadlineInMs, () => {
+        this.#timeOut().catch((error: unknown) => {
+          this.blockUnrecordable(error);
+        });
+      });
     }
     let outcome: OutcomeRecord;
     try {
@@ -215,12 +240,21 @@ export class Execution implements RunningExecution {
     return promise;
   }
 
-  enter(kind: StepKind, name: string): { readonly seq: number; readonly recorded: RecordedStep | undefined } {
+  enter(
+    kind: StepKind,
+    name: string,
+    childId?: string,
+  ): { readonly seq: number; readonly recorded: RecordedStep | undefined } {
     const seq = this.#nextSeq++;
     enterHistory(seq, this.workflowId, this.#host.logger);
     const recorded = this.#replay.find(seq);
-    if (recorded !== undefined && (recorded.kind !== kind || recorded.name !== name)) {
-      const error = this.#otherPath(recorded, `the code calls ${kind} "${name}" there`);
+    if (recorded === undefined) return { seq, recorded };
+    const isOther = childId !== undefined && recorded.childId !== childId;
+    if (recorded.kind !== kind || recorded.name !== name || isOther) {
+      const error = this.#otherPath(
+        recorded,
+        `the code calls ${kind} "${name}"${isOther ? ` of "${childId}"` : ''} there`,
+      );
       this.#block(error);
       throw error;
     }
@@ -235,10 +269,6 @@ export class Execution implements RunningExecution {
 
   replayOver(): Promise<void> | undefined {
     return this.#replay.isOver ? undefined : this.#replay.over();
-  }
-
-  replayedStart(recorded: RecordedStep): Promise<void> {
-    return this.#replay.turnOf(recorded);
   }
 
   async checkpoint(record: StepRecord): Promise<Error | undefined> {

@@ -4,12 +4,23 @@ import { PayloadTooLargeError } from '../errors/value-errors.js';
 import type { WorkflowStart } from '../store/store.js';
 import { wholeNumber, type WorkflowDefinition } from './definitions.js';
 import { parseDuration } from './duration.js';
+import { checkKnownOptions } from './known-options.js';
 import { checkSchema } from './schema.js';
 import type { Serializer } from './serializer.js';
 import { checkWorkflowId } from './workflow-id.js';
 
 /** Attributes are part of the hot row. */
 const MAX_ATTRIBUTES_BYTES = 64 * 1024;
+
+const START_OPTIONS: ReadonlySet<string> = new Set<keyof StartOptions>([
+  'workflowId',
+  'instance',
+  'timeout',
+  'maxAttempts',
+  'attributes',
+  'onParentCancel',
+]);
+const PARENT_CANCEL: ReadonlySet<unknown> = new Set<NonNullable<StartOptions['onParentCancel']>>(['cancel', 'abandon']);
 
 /**
  * Checks everything a workflow is to be started with, and encodes it. Nothing has been written when this throws.
@@ -23,6 +34,14 @@ export async function prepareStart(
   serializer: Serializer,
 ): Promise<WorkflowStart> {
   checkWorkflowId(workflowId);
+  checkKnownOptions(options, START_OPTIONS, 'start');
+  const { instance, onParentCancel } = options;
+  if (instance !== undefined && typeof instance !== 'string') {
+    throw new InvalidArgumentError('The option "instance" is the name under which an object is registered.');
+  }
+  if (onParentCancel !== undefined && !PARENT_CANCEL.has(onParentCancel)) {
+    throw new InvalidArgumentError('The option "onParentCancel" is "cancel" or "abandon".');
+  }
   const { input: schema } = definition;
   const checked =
     schema === undefined

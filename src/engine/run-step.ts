@@ -1,4 +1,5 @@
 import type { StepContext } from '../api/context.js';
+import { PayloadCodecError } from '../errors/value-errors.js';
 import { WriteRefusedError } from '../errors/workflow-errors.js';
 import type { StepRecord } from '../store/store.js';
 import type { StepDefinition } from './definitions.js';
@@ -22,7 +23,11 @@ export async function runStep(
   const startedAt = performance.now();
   const end = await runAttempts(definition, seq, attemptHost(execution, definition, self, args));
   execution.assertRunning();
-  const { record, thrown } = await recordOf(execution, definition, seq, end, startedAt);
+  const { record, thrown } = await recordOf(execution, definition, seq, end, startedAt).catch((error: unknown) => {
+    // Running the body again and again until the codec works would repeat its effect as often.
+    execution.blockUnrecordable(error);
+    throw error;
+  });
   const refused = await execution.checkpoint(record);
   if (refused !== undefined) throw await recordRefusal(execution, record, refused);
   if (record.error !== null) throw thrown;
@@ -63,6 +68,7 @@ async function recordOf(
       const encoded = serializer.encode(end.value);
       output = typeof encoded === 'string' ? encoded : await encoded;
     } catch (refusal) {
+      if (refusal instanceof PayloadCodecError) throw refusal;
       // The body has had its effect: the refusal is its recorded result, so that it is not run again and again.
       thrown = refusal;
       error = await serializer.encodeError(refusal);

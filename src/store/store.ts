@@ -112,7 +112,7 @@ export interface StepRecord {
   readonly elapsedMs: number;
 }
 
-/** `step`: a body ran. `value`: now, random, uuid. `sleep`. `workflow`: a child's outcome. `start`: a child's handle. */
+/** `step`: a body ran. `value`: now, random, uuid. `sleep`. `workflow`: a child's outcome. `start`: a child's handle. `outcome`: that of any workflow. */
 export type StepKind = 'step' | 'value' | 'sleep' | 'workflow' | 'start' | 'outcome';
 
 export interface IntentRecord {

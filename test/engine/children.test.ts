@@ -7,6 +7,7 @@ let holdfast: Holdfast;
 let childBody: (input: string) => Promise<string> = (input) => Promise.resolve(`child of ${input}`);
 let parentBody: (input: string) => Promise<unknown> = (input) => child(input);
 let childRuns = 0;
+let count = 0;
 const child = defineWorkflow('child', (input: string) => {
   childRuns += 1;
   return childBody(input);
@@ -152,4 +153,51 @@ test('C69 a rewound parent starts new children; the ones before are cancelled', 
   hold.open();
   expect(await handle.result()).toBe('done');
   expect((await childrenOf('p6')).map(({ status }) => status).sort()).toEqual(['CANCELLED', 'SUCCESS']);
+});
+
+test.each<[string, (input: string) => Promise<unknown>]>([
+  ['a child that is refused', () => child(Symbol('unstorable') as unknown as string)],
+  ['a child whose ID is taken', (input) => holdfast.start(child, { workflowId: input }, 'x')],
+  ['a child with a wrong option', (input) => holdfast.start(child, { timeout: -1 }, input)],
+  ['the result of a workflow that is not there', () => holdfast.handle('nowhere').result()],
+])('%s is recorded as a failed call, so that code which catches it is replayed like any other', async (_, fails) => {
+  const reached = gate();
+  let hangs = true;
+  parentBody = async (input) => {
+    const error: unknown = await fails(input).catch((thrown: unknown) => thrown);
+    const value = await runStep('after', () => Promise.resolve(1));
+    reached.open();
+    await runStep('hang', () => (hangs ? new Promise(() => undefined) : Promise.resolve()));
+    return [(error as { code: string }).code, value];
+  };
+  const workflowId = `refused-${String(++count)}`;
+  const handle = await holdfast.start(parent, { workflowId }, workflowId);
+  await reached.opened;
+  await handle.cancel();
+  hangs = false;
+  await holdfast.admin.resume(workflowId);
+  const [code, value] = (await handle.result()) as [string, number];
+  expect(code).toMatch(/^[A-Z_]+$/);
+  expect(value).toBe(1);
+  expect((await holdfast.admin.steps(workflowId)).items.map(({ seq }) => seq)).toEqual([0, 1, 2]);
+});
+
+test('C23 the outcomes of two workflows are not taken for one another when the code swaps them', async () => {
+  const [one, two] = await Promise.all(
+    ['one', 'two'].map(async (id) => holdfast.start(child, { workflowId: `swap-${id}` }, id)),
+  );
+  let order = [one, two];
+  const reached = gate();
+  parentBody = async () => {
+    const results = [await order[0]?.result(), await order[1]?.result()];
+    reached.open();
+    await runStep('hang', () => new Promise(() => undefined));
+    return results;
+  };
+  const handle = await holdfast.start(parent, {}, '');
+  await reached.opened;
+  await handle.cancel();
+  order = [two, one];
+  await holdfast.admin.resume(handle.workflowId);
+  await waitUntil(async () => (await handle.status()) === 'BLOCKED', 'it is blocked');
 });

@@ -82,6 +82,71 @@ test.each<[string, Record<string, unknown>, string]>([
   await waitUntil(async () => (await connections()) === 0, 'nothing is connected');
 });
 
+test('a wrong password or database name is said at once, not after the time that a database gets to come up', async () => {
+  const target = new URL(bed.database.url);
+  target.pathname = '/no_such_database';
+  const begun = performance.now();
+  await expect(launch({ database: target.href, launchTimeout: '1h' })).rejects.toMatchObject({ sqlState: '3D000' });
+  expect(performance.now() - begun).toBeLessThan(30_000);
+});
+
+test('a codec that fails blocks the workflow with its reason, and never ends the process; resume goes on', async () => {
+  let broken = false;
+  const codec = {
+    name: 'moody',
+    encode: (text: string) => (broken ? Promise.reject(new Error('key service down')) : Promise.resolve(text)),
+    decode: (text: string) => text,
+  };
+  const holdfast = await launch({ codecs: [codec], workflows: [moody] });
+  for (const where of ['step', 'end', 'error']) {
+    broken = false;
+    atStep = () => (broken = where === 'step');
+    atEnd = () => {
+      broken = where !== 'step';
+      if (where === 'error') throw new Error('failed');
+    };
+    const handle = await holdfast.start(moody, { workflowId: `moody-${where}` });
+    await waitUntil(async () => (await handle.status()) === 'BLOCKED', 'it is blocked');
+    expect((await holdfast.admin.get(handle.workflowId)).attention?.code).toBe('PAYLOAD_CODEC_FAILED');
+    expect(holdfast.health().running).toBe(0);
+    broken = false;
+    atStep = atEnd = () => undefined;
+    await holdfast.admin.resume(handle.workflowId);
+    expect(await handle.result()).toBe(1);
+  }
+  await holdfast.close();
+});
+
+let atStep: () => unknown = () => undefined;
+let atEnd: () => unknown = () => undefined;
+const moody = defineWorkflow('moody', async () => {
+  const value = await runStep('work', () => {
+    atStep();
+    return Promise.resolve(1);
+  });
+  atEnd();
+  return value;
+});
+
+test.each<[string, () => unknown]>([
+  ['a misspelt step option', () => runStep('x', () => Promise.resolve(), { retires: 3 } as object)],
+  ['a misspelt retry option', () => runStep('x', () => Promise.resolve(), { retries: { maxAttemps: 3 } } as object)],
+  ['a misspelt workflow option', () => defineWorkflow('x', () => Promise.resolve(), { maxAttemps: 3 } as object)],
+  ['a schema that is none', () => defineWorkflow('x', () => Promise.resolve(), { input: 3 } as object)],
+  ['a codec without its functions', () => launch({ codecs: [{}] as never })],
+  [
+    'two codecs of one name',
+    () => launch({ codecs: [0, 1].map(() => ({ name: 'x', encode: String, decode: String })) }),
+  ],
+  ['a logger without its functions', () => launch({ logger: {} as never })],
+  ['an error class that is none', () => launch({ errors: [Map] as never })],
+])('%s is refused', async (_, act) => {
+  const error: unknown = await Promise.resolve()
+    .then(act)
+    .catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ code: 'INVALID_ARGUMENT' });
+});
+
 test('everything that launch opened is closed again, and close is idempotent', async () => {
   const before = process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
   const holdfast = await launch({});

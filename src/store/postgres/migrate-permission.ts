@@ -36,8 +36,8 @@ FROM (VALUES ($1::name)) AS wanted (schema)
 LEFT JOIN pg_namespace n ON n.nspname = wanted.schema
 LEFT JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = 'migration'`;
 
-/** What the role tried to do. */
-export type Attempt = 'read' | 'migrate';
+/** What the role tried to do. `read-first`: to read, in order to migrate if something is missing. */
+export type Attempt = 'read' | 'read-first' | 'migrate';
 
 /** Whether the server refused for want of a right. */
 export function isPermissionFailure(error: unknown): error is DatabaseError {
@@ -58,15 +58,16 @@ export async function explainPermission(
     },
     { access: 'read only' },
   );
-  const grants = rights === undefined ? [] : missingGrants(rights, schema, attempt);
-  const what = attempt === 'read' ? 'read' : 'migrate';
+  // Where there is nothing to read, the right to read alone would only lead to the next refusal.
+  const what = attempt === 'read-first' ? (rights?.table_exists === true ? 'read' : 'migrate') : attempt;
+  const grants = rights === undefined ? [] : missingGrants(rights, schema, what);
   const who = rights === undefined ? 'The database role' : `The database role ${quote(rights.role)}`;
   const remedy =
     grants.length === 0
       ? 'Let an administrator give it the right that the message names.'
       : `Let an administrator run: ${grants.map((grant) => `${grant};`).join(' ')}`;
   const alternative =
-    attempt === 'migrate' ? ' Or let them run the migration itself, as "holdfast migrate --print" shows it.' : '';
+    what === 'migrate' ? ' Or let them run the migration itself, as renderMigrationSql() returns it.' : '';
   return new SchemaPermissionError(
     `${who} may not ${what} the schema "${schema}": ${failure.message}. ${remedy}${alternative}`,
     grants,
@@ -74,7 +75,7 @@ export async function explainPermission(
   );
 }
 
-function missingGrants(rights: Rights, schema: string, attempt: Attempt): string[] {
+function missingGrants(rights: Rights, schema: string, attempt: 'read' | 'migrate'): string[] {
   const to = `TO ${quote(rights.role)}`;
   const grants: string[] = [];
   if (attempt === 'migrate' && !rights.schema_exists) {

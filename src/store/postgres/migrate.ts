@@ -68,7 +68,8 @@ export async function migrateSchema(driver: Driver, options: MigrateOptions): Pr
   const { schema, migrate = true } = options;
   assertSchemaName(schema);
   const files = options.files ?? (await loadSqlFiles());
-  const found = planMigration(files, await withRights(driver, schema, 'read', () => readApplied(driver, schema)));
+  const attempt = migrate ? 'read-first' : 'read';
+  const found = planMigration(files, await withRights(driver, schema, attempt, () => readApplied(driver, schema)));
   if (isUpToDate(found)) return reportOf(files, found, [], false);
   if (!migrate) throw tooOld(schema, files, found);
   return withRights(driver, schema, 'migrate', () => migrateAll(driver, schema, files));
@@ -195,7 +196,7 @@ function tooOld(schema: string, files: SqlFiles, plan: MigrationPlan): SchemaToo
       ? `The functions in schema "${schema}" are not those of version ${files.libraryVersion} of the library`
       : `Schema "${schema}" has version ${plan.databaseVersion}, and the library needs ${libraryVersion}`;
   return new SchemaTooOldError(
-    `${what}, and it was told not to migrate. Run "holdfast migrate" with a role that owns the schema, or launch without migrate: false.`,
+    `${what}, and it was told not to migrate. Launch without migrate: false with a role that owns the schema, or run what renderMigrationSql() returns.`,
     { databaseVersion: plan.databaseVersion, libraryVersion },
   );
 }

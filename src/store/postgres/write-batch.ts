@@ -6,7 +6,7 @@ import type {
   PendingWrite,
 } from './pending-write.js';
 
-/** Rows of one flush; 500 is where a larger batch stopped paying in the measurements of DESIGN's prototype. */
+/** Rows of one flush; larger ones stopped paying in measurements. */
 export const MAX_BATCH_ROWS = 500;
 /** Payload bytes of one flush. A single larger item still goes, alone. */
 export const MAX_BATCH_BYTES = 4 * 1024 * 1024;
