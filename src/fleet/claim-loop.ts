@@ -1,20 +1,22 @@
 import type { Logger } from '../api/logger.js';
 import type { Engine, ExecutorState } from '../engine/engine.js';
 import { HoldfastError } from '../errors/holdfast-error.js';
-import type { ExecutorStore } from '../store/store.js';
+import type { ClaimedWorkflow, ExecutorStore, WorkflowStore } from '../store/store.js';
 import { Repeater } from './repeater.js';
 
 /** Workflows taken in one claim. A recovery of many is spread over claims, and so over executors. */
 const CLAIM_BATCH = 100;
 
 export interface ClaimLoopOptions {
-  readonly store: ExecutorStore;
+  readonly store: ExecutorStore & Pick<WorkflowStore, 'verifyOwnership'>;
   readonly engine: Engine;
   readonly executor: ExecutorState;
   readonly logger: Logger;
   readonly pollMs: number;
   readonly maxConcurrent: number;
   readonly deadLetterError: string;
+  /** Milliseconds after which what was claimed may have been given back by the comparison of rows, as nobody ran it. */
+  readonly lateMs: number;
 }
 
 /**
@@ -72,7 +74,8 @@ export class ClaimLoop {
   }
 
   async #claim(limit: number, only: readonly string[] | undefined, requeues: number): Promise<number> {
-    const { store, engine, executor, deadLetterError } = this.#options;
+    const { store, engine, executor, deadLetterError, lateMs } = this.#options;
+    const sentAt = performance.now();
     const claimed = await store.claim({
       executor: executor.identity,
       appVersion: executor.appVersion,
@@ -81,7 +84,14 @@ export class ClaimLoop {
       deadLetterError,
       ...(only === undefined ? {} : { only }),
     });
-    for (const workflow of claimed) engine.adopt(workflow, requeues);
+    const isLate = performance.now() - sentAt >= lateMs;
+    for (const workflow of isLate ? await this.#stillOwned(claimed) : claimed) engine.adopt(workflow, requeues);
     return claimed.length;
+  }
+
+  async #stillOwned(claimed: readonly ClaimedWorkflow[]): Promise<readonly ClaimedWorkflow[]> {
+    const { store } = this.#options;
+    const owned = await Promise.all(claimed.map(({ ownership }) => store.verifyOwnership(ownership)));
+    return claimed.filter((_, index) => owned[index]);
   }
 }

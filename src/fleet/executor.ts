@@ -1,11 +1,12 @@
 import { hostname } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../api/logger.js';
 import type { Engine, ExecutorState } from '../engine/engine.js';
 import { within } from '../engine/timer.js';
 import { HoldfastError } from '../errors/holdfast-error.js';
 import type { ExecutorIdentity, ExecutorStore, Ownership } from '../store/store.js';
 import { ClaimLoop } from './claim-loop.js';
-import { Reconciler } from './reconciler.js';
+import { leastSuspicionMs, Reconciler } from './reconciler.js';
 import { Repeater } from './repeater.js';
 import { Requeues, type RequeuePolicy } from './requeues.js';
 import { elapsedMs, thisMoment, type Moment } from './moment.js';
@@ -15,6 +16,7 @@ import type { WorkflowStore } from '../store/store.js';
 const HEARTBEATS_PER_LEASE = 3;
 /** How often a launch asks for the database's clock before it gives up. */
 const FIRST_HEARTBEAT_ATTEMPTS = 5;
+const FIRST_HEARTBEAT_PAUSE_MS = 100;
 /** How long an executor that leaves waits for a heartbeat that is under way, in milliseconds. */
 const LAST_HEARTBEAT_MS = 1_000;
 
@@ -116,6 +118,7 @@ export class Executor implements ExecutorState {
         return;
       } catch (error) {
         if (attempt === FIRST_HEARTBEAT_ATTEMPTS) throw error;
+        await pause(FIRST_HEARTBEAT_PAUSE_MS * attempt);
       }
     }
   }
@@ -134,7 +137,9 @@ export class Executor implements ExecutorState {
         if (this.#doubtfulSince !== undefined && since >= this.#doubtfulSince) this.#doubtfulSince = undefined;
       },
     });
-    this.#claims = new ClaimLoop({ store, engine, executor: this, logger, pollMs, maxConcurrent, deadLetterError });
+    const lateMs = leastSuspicionMs(this.#intervalMs);
+    const claims = { store, engine, executor: this, logger, pollMs, maxConcurrent, deadLetterError, lateMs };
+    this.#claims = new ClaimLoop(claims);
     this.#requeues = new Requeues({ store, claims: this.#claims, logger, stuckError, policy: requeues });
     this.#heartbeats.start();
     this.#reconciler.start();

@@ -15,17 +15,23 @@ export interface ReconcilerOptions {
   readonly onCompared: (since: number) => void;
 }
 
+/** How long something is owned without running before it is given back: two comparisons may follow each other closely. */
+export function leastSuspicionMs(intervalMs: number): number {
+  return intervalMs / 2;
+}
+
 /**
  * Compares what this executor owns by the database's account with what it runs, again and again.
  *
- * Owned but not run: the reply to a claim or start was lost, or the dispatch failed. Given back, when it was so at two
- * comparisons in a row: at one it may just be on its way. Run but not owned: ownership was lost and the hint with it.
+ * Owned but not run: the reply to a claim or start was lost, or the dispatch failed. Given back, when it was so for a
+ * while: at one comparison it may just be on its way. Run but not owned: ownership was lost and the hint with it.
  */
 export class Reconciler {
   readonly #options: ReconcilerOptions;
   readonly #repeater: Repeater;
   readonly #givingBack = new Set<string>();
-  #suspects = new Set<string>();
+  /** Tokens of what was owned and not run at the last comparison, with the time (monotonic) since when. */
+  #suspects = new Map<string, number>();
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
@@ -50,7 +56,7 @@ export class Reconciler {
   }
 
   async #compare(): Promise<void> {
-    const { store, engine, identity, onCompared, logger } = this.#options;
+    const { store, engine, identity, intervalMs, onCompared, logger } = this.#options;
     // Taken before the question: what starts meanwhile is not held against the answer.
     const since = performance.now();
     const running = [...engine.runningExecutions()];
@@ -67,11 +73,12 @@ export class Reconciler {
       if (!ownedTokens.has(execution.ownership.token) && execution.isRunning) execution.lose();
     }
     onCompared(since);
-    const suspects = new Set<string>();
+    const suspects = new Map<string, number>();
     for (const workflow of owned) {
       if (engine.runningExecution(workflow.workflowId)?.ownership.token === workflow.token) continue;
-      suspects.add(workflow.token);
-      if (this.#suspects.has(workflow.token)) void this.#giveBack(workflow);
+      const suspectedSince = this.#suspects.get(workflow.token) ?? since;
+      suspects.set(workflow.token, suspectedSince);
+      if (since - suspectedSince >= leastSuspicionMs(intervalMs)) void this.#giveBack(workflow);
     }
     this.#suspects = suspects;
   }

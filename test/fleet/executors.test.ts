@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { defineWorkflow, runStep, workflow, type Holdfast } from '../../src/index.js';
+import { defineWorkflow, now, runStep, workflow, type Holdfast } from '../../src/index.js';
 import { createBed, gate, waitUntil, type Bed } from '../support/launch.js';
 import { startPgProxyFor, type PgProxy } from '../support/pg-proxy.js';
 import { afterStatements, afterSweeps, giveBack, statusRow } from './support/sweeps.js';
@@ -222,6 +222,34 @@ test('a claim whose reply was lost is given back by the comparison of rows, and 
   expect(bodies.get('claim lost')).toBe(2);
 });
 
+test('a claim that was given back before its history arrived is not run: its body runs elsewhere', async () => {
+  const epochs: number[] = [];
+  const hang = gate();
+  const run = defineWorkflow('late history', () =>
+    runStep('work', async () => {
+      const { epoch } = workflow();
+      epochs.push(epoch);
+      await hang.opened;
+      return epoch;
+    }),
+  );
+  const leaver = await launch({ workflows: [run], pollInterval: '1h' });
+  await leaver.start(run, { workflowId: 'late history' });
+  await waitUntil(() => epochs.length === 1, 'it runs');
+  await leaver.close();
+  const history = proxy.arm({ do: 'black-hole' }, /load_history/);
+  await launchBehindProxy({ workflows: [run], lease: 300, pollInterval: 20 });
+  await history.happened;
+  const other = await launch({ workflows: [run] });
+  await waitUntil(() => epochs.length === 2, 'it runs elsewhere');
+  proxy.cutAll();
+  await afterStatements(proxy, /load_history/, 0);
+  await afterSweeps(proxy);
+  expect(epochs).toEqual([1, 3]);
+  hang.open();
+  expect(await other.handle('late history').result()).toBe(3);
+});
+
 test('a row that somebody keeps locked delays its giving back, not the heartbeats', async () => {
   const { run, bodies } = hangingOnce('locked');
   const leaver = await launch({ workflows: [run], pollInterval: '1h' });
@@ -270,6 +298,14 @@ test('an executor whose row was cleared away registers again, and goes on', asyn
   await waitUntil(() => holdfast.health().state === 'running', 'it is well');
   const handle = await holdfast.start(run, { workflowId: 'cleared' });
   expect(await handle.result()).toBe('done');
+});
+
+test('the first heartbeats of a launch are lost: it tries again, and knows the time', async () => {
+  const run = defineWorkflow('clock', () => now());
+  proxy.arm({ do: 'drop-reply', reset: true }, /\.heartbeat\(/, { times: 2 });
+  const holdfast = await launchBehindProxy({ workflows: [run] });
+  const time = (await (await holdfast.start(run, {})).result()).getTime();
+  expect(Math.abs(time - Date.now())).toBeLessThan(60_000);
 });
 
 test('C11 a process that shuts down claims nothing, and does not take from one of its ID what that claims', async () => {

@@ -95,6 +95,24 @@ test('C9 a start and its workflow’s writes are lost together with those of oth
   for (const [index, workflowId] of workflowIds.entries()) await expectUndisturbed(workflowId, outcomes[index]);
 });
 
+test('C9 the reply to the giving back at shutdown is lost: it counts once, and is no attempt', async () => {
+  const workflowId = 'given back';
+  const leaver = await workers.launch({
+    database: proxy.connectionString(bed.database.url),
+    appVersion: 'leaver',
+    pollInterval: 20,
+  });
+  const body = leaver.hold('first');
+  await leaver.start('two steps', workflowId);
+  await body.arrived;
+  const fault = proxy.arm({ do: 'drop-reply', reset: true }, /release_workflow/);
+  await leaver.closeHoldfast();
+  expect(fault.hits).toBe(1);
+  const { workflow_status: rows, workflow_ownership: owners } = await snapshot(bed.sql, workflowId);
+  expect(rows).toMatchObject([{ status: 'ENQUEUED', attempts: 0, epoch: '1', owner_token: null }]);
+  expect(owners).toMatchObject([{ ended_how: 'released' }]);
+});
+
 test('C9 a connection that carries nothing any more, without a reset: given up after the time limit, and resolved', async () => {
   // Both lanes of the writer at once. Neither is cut: only the time limit of statements (30 s) ends the wait.
   const lost = armAt(proxy, 1, { do: 'black-hole', afterForwarding: true });

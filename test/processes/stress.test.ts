@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineWorkflow, runStep } from '../../src/index.js';
 import { createBed, silentLogger, waitUntil, type Bed } from '../support/launch.js';
-import { Workers } from './support/worker.js';
+import { Workers, type Worker } from './support/worker.js';
 
 let bed: Bed;
 let workers: Workers;
@@ -76,6 +76,61 @@ async function killConnections(durationMs: number): Promise<number> {
   }
   return killed;
 }
+
+test('processes are killed at random: each workflow has one outcome, and nothing recorded is ever run again', async () => {
+  const ids = ['mortal 1', 'mortal 2', 'mortal 3'];
+  const launch = (executorId: string): Promise<Worker> =>
+    workers.launch({ database: bed.database.url, executorId, lease: 500, pollInterval: 30 });
+  const alive = new Map<string, Worker>();
+  for (const id of ids) alive.set(id, await launch(id));
+  const size = 25;
+  const workflowIds = Array.from({ length: 24 }, (_, index) => `mortal ${String(index)}.`);
+  let acknowledged = 0;
+  const starting = (async () => {
+    for (const [index, workflowId] of workflowIds.entries()) {
+      for (;;) {
+        try {
+          await alive.get(ids[index % ids.length] ?? '')?.start('long', workflowId, size);
+          break;
+        } catch {
+          // It was killed: ask again, whoever is there by then.
+          await new Promise(setImmediate);
+        }
+      }
+      acknowledged += 1;
+    }
+  })();
+  let kills = 0;
+  while (kills < 12 || acknowledged < workflowIds.length) {
+    // Some progress between two kills, or nothing would ever be interrupted but launches.
+    const runs = workers.runs.length;
+    await waitUntil(() => workers.runs.length >= runs + 20 || acknowledged === workflowIds.length, 'there is progress');
+    const id = ids[Math.floor(Math.random() * ids.length)] ?? '';
+    await alive.get(id)?.kill();
+    kills += 1;
+    alive.set(id, await launch(id));
+  }
+  await starting;
+  const judge = alive.get('mortal 1');
+  for (const workflowId of workflowIds) {
+    const outcome = (await judge?.result(workflowId)) as string[];
+    const runs = workers.runsOf(workflowId);
+    const names = [...new Set(runs.map(({ name }) => name))];
+    expect(outcome.map((result) => result.replace(/ #\d+$/, '')).sort()).toEqual(names.sort());
+    // A killed process starts nothing later: the recorded run of a body is the last one there was.
+    for (const name of names) {
+      const last = Math.max(...runs.filter((run) => run.name === name).map(({ ticket }) => ticket));
+      expect(outcome).toContain(`${name} #${String(last)}`);
+    }
+  }
+  const { rows } = await bed.sql.query(
+    `SELECT DISTINCT status, (SELECT count(*)::int4 FROM holdfast.workflow_outcome WHERE starts_with(workflow_id, 'mortal'))
+              AS outcomes
+       FROM holdfast.workflow_status WHERE starts_with(workflow_id, 'mortal')`,
+  );
+  expect(rows).toEqual([{ status: 'SUCCESS', outcomes: 2 * workflowIds.length }]);
+  await workers.killAll();
+});
 
 test('C55 the pool is shared with code that takes all its connections: neither a deadlock nor a failed workflow', async () => {
   const pool = new pg.Pool({ connectionString: bed.database.url, max: 2, connectionTimeoutMillis: 1_000 });

@@ -3,6 +3,7 @@
 export interface LaunchOptions {
   readonly database: string;
   readonly executorId?: string;
+  readonly appVersion?: string;
   readonly lease?: number;
   readonly pollInterval?: number;
   readonly maxConnections?: number;
@@ -19,7 +20,7 @@ export interface Announcement {
   readonly epoch: number;
 }
 
-export type WorkflowName = 'child' | 'order' | 'two steps' | 'swallowing' | 'busy';
+export type WorkflowName = 'child' | 'order' | 'two steps' | 'swallowing' | 'busy' | 'long';
 
 export type Command = { readonly kind: 'command'; readonly id: number } & (
   | { readonly do: 'start'; readonly name: WorkflowName; readonly workflowId: string; readonly args?: unknown[] }

@@ -180,6 +180,7 @@ export class Worker {
   }
 
   #command(command: DistributiveOmit<Command, 'kind' | 'id'>): Promise<unknown> {
+    if (!this.isAlive) return Promise.reject(new Error('The process has ended.'));
     const id = ++this.#commands;
     const reply = this.#replyTo(id);
     this.#send({ kind: 'command', id, ...command });
