@@ -38,7 +38,7 @@ export interface SqlExecutor {
   ): Promise<readonly Row[]>;
 }
 
-/** One open database transaction on one connection. */
+/** One open database transaction on one connection. Statements are sent one at a time, in the order of the calls. */
 export interface DriverTransaction extends SqlExecutor {
   /**
    * The client that the user's own library knows: a `pg` client or a porsager `TransactionSql`.
@@ -70,7 +70,8 @@ export interface Driver extends SqlExecutor {
   /** `pg` or `postgres`; for messages and metrics. */
   readonly name: string;
   /**
-   * Runs `body` in one transaction: commits when it returns, rolls back when it throws.
+   * Runs `body` in one transaction: commits when it returns, rolls back when it throws. When the connection breaks this
+   * may reject while `body` is still running; what that sends from then on is refused and changes nothing.
    * @throws ConnectionLostError when the reply to COMMIT did not arrive: the outcome is unknown.
    */
   transaction<Result>(

@@ -22,18 +22,41 @@ const UNKNOWN_OID = 705;
 
 type Results = RawResult | readonly RawResult[];
 
+/**
+ * The statements of a transaction that wait for their outcome. When the connection breaks, the library rejects those that
+ * it has written, and leaves those that it has not in a queue that nobody looks at any more.
+ */
+class TransactionRunner {
+  readonly #waiting = new Set<(cause: Error) => void>();
+
+  track<Result>(work: Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.add(reject);
+      work.then(resolve, reject).finally(() => {
+        this.#waiting.delete(reject);
+      });
+    });
+  }
+
+  abandon(cause: unknown): void {
+    const error = cause instanceof Error ? cause : new Error('The transaction ended.', { cause });
+    for (const reject of this.#waiting) reject(error);
+  }
+}
+
 /** One connection of the pool. */
 export class PostgresSession implements PoolableSession {
   readonly #connection: PostgresConnection;
   readonly #events: PoolEvents;
   #traits: SessionTraits = { isPooled: false, hasHostileDefaults: false };
-  readonly #knowsArrays: boolean;
+  /** Whether array types are still to be made known: only those who use the client of a transaction need them. */
+  #needsArrays: boolean;
   #destroyedBy: Error | undefined;
 
   constructor(settings: Omit<PostgresConnectionOptions, 'onClosed' | 'onNotification'>, events: PoolEvents) {
     const { target } = settings;
     this.#events = events;
-    this.#knowsArrays = typeof target === 'string' || target.fetch_types;
+    this.#needsArrays = typeof target === 'string' || target.fetch_types;
     this.#connection = new PostgresConnection({
       ...settings,
       onClosed: () => {
@@ -65,7 +88,6 @@ export class PostgresSession implements PoolableSession {
     }
     // Read at each statement. Without it the library would prepare its ROLLBACK, and what users send, behind a pooler.
     if (traits.isPooled) sql.options.prepare = false;
-    if (this.#knowsArrays) registerArrayTypes(sql.options, await this.run(READ_ARRAY_TYPES, [], undefined));
     this.#traits = traits;
   }
 
@@ -79,15 +101,19 @@ export class PostgresSession implements PoolableSession {
     watch: () => () => void,
   ): Promise<Result> {
     let stop = watch();
+    const runner = new TransactionRunner();
     // The assertion keeps the compiler from believing that nothing is ever assigned: it does not follow the closure.
     let done = undefined as { readonly result: Result; readonly commit: Promise<Results> } | undefined;
     try {
+      await this.#learnArrays();
       // Only the library can make the `TransactionSql` that its users know, so it is the one to send BEGIN and ROLLBACK.
       await this.#connection.sql.begin(start.modes, async (transaction) => {
         try {
           if (start.first !== undefined) await send(transaction, start.first, [], false);
           stop();
-          const result = await body(transaction, { run: this.#run.bind(this, transaction) });
+          const result = await body(transaction, {
+            run: (...statement) => runner.track(this.#run(transaction, ...statement)),
+          });
           done = { result, commit: sendAhead(transaction, 'COMMIT') };
         } finally {
           stop();
@@ -95,6 +121,7 @@ export class PostgresSession implements PoolableSession {
         }
       });
     } catch (error) {
+      runner.abandon(error);
       // Once COMMIT was sent, its own reply is what counts.
       if (done === undefined) throw error;
     } finally {
@@ -117,6 +144,12 @@ export class PostgresSession implements PoolableSession {
 
   end(): Promise<void> {
     return this.#connection.end();
+  }
+
+  async #learnArrays(): Promise<void> {
+    if (!this.#needsArrays) return;
+    registerArrayTypes(this.#connection.sql.options, await this.run(READ_ARRAY_TYPES, [], undefined));
+    this.#needsArrays = false;
   }
 
   async #run(

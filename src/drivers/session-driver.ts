@@ -14,6 +14,7 @@ import type {
 import { DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_STATEMENT_TIMEOUT_MS, type DriverOptions } from './driver-options.js';
 import { isPreparedStatementMismatch, statementFailure } from './failures.js';
 import { listen, type OpenListener } from './listener.js';
+import { SerialTransaction } from './serial-transaction.js';
 import type { Session, SessionSource, TransactionStart } from './session.js';
 
 const NO_PARAMETERS: readonly SqlParameter[] = [];
@@ -76,24 +77,24 @@ export class SessionDriver implements Driver {
     options: TransactionOptions = {},
   ): Promise<Result> {
     const session = this.#acquireIdle() ?? (await this.#acquire(this.#connectTimeoutMs));
-    let isOver = false;
+    let current: SerialTransaction | undefined;
     try {
-      return await this.#runTransaction(session, startOf(options), this.#statementTimeoutMs, (client, run) =>
-        body({
-          client,
-          query: async <Row extends SqlRow>(
-            text: string,
-            parameters: readonly SqlParameter[] = NO_PARAMETERS,
-            statementOptions: StatementOptions = NO_OPTIONS,
-          ) => {
-            // The connection may be another transaction's by now, and the statement would become part of that.
-            if (isOver) throw new ConnectionUnavailableError('The transaction is over, nothing was sent.');
-            return (await run(this.#statement(text, parameters, statementOptions))) as Row[];
-          },
-        }),
-      );
+      return await this.#runTransaction(session, startOf(options), this.#statementTimeoutMs, async (client, run) => {
+        const transaction = new SerialTransaction(client, (text, parameters, statementOptions) =>
+          run(this.#statement(text, parameters ?? NO_PARAMETERS, statementOptions ?? NO_OPTIONS)),
+        );
+        current = transaction;
+        try {
+          const result = await body(transaction);
+          await transaction.settled();
+          return result;
+        } finally {
+          transaction.end();
+        }
+      });
     } finally {
-      isOver = true;
+      // Also when the body is still running because the connection broke under it.
+      current?.end();
       session.release();
     }
   }
@@ -180,39 +181,29 @@ export class SessionDriver implements Driver {
   ): Promise<Result> {
     // Whatever the body throws is the caller's, whether it looks like a failure of the connection or not.
     const bodyErrors: unknown[] = [];
-    let bodyEnd: Promise<void> | undefined;
-    const runBody = async (client: unknown, runner: Pick<Session, 'run'>): Promise<Result> => {
-      try {
-        return await body(client, async (statement) => {
-          // A mismatch would abort the transaction, too late for a second try.
-          const name = session.traits.isPooled ? undefined : statement.name;
-          return this.#run(session, runner, { ...statement, name });
-        });
-      } catch (error) {
-        bodyErrors.push(error);
-        throw error;
-      }
-    };
     try {
       return await session.transaction(
         start,
-        (client, runner) => {
-          const running = runBody(client, runner);
-          bodyEnd = running.then(noop, noop);
-          return running;
+        async (client, runner) => {
+          try {
+            return await body(client, async (statement) => {
+              // A mismatch would abort the transaction, too late for a second try.
+              const name = session.traits.isPooled ? undefined : statement.name;
+              return this.#run(session, runner, { ...statement, name });
+            });
+          } catch (error) {
+            bodyErrors.push(error);
+            throw error;
+          }
         },
         () => watch(session, timeoutMs),
       );
     } catch (error) {
-      const failure = bodyErrors.length > 0 ? undefined : sessionFailure(session, error);
-      // When the connection broke the body may still be running. Nobody expects it to, once this call has returned.
-      await bodyEnd;
-      throw bodyErrors.length > 0 ? bodyErrors[0] : failure;
+      if (bodyErrors.length > 0) throw bodyErrors[0];
+      throw sessionFailure(session, error);
     }
   }
 }
-
-const noop = (): void => undefined;
 
 /** Destroys the session when time is up; what is in flight on it then rejects. */
 function watch(session: Session, timeoutMs: number): () => void {

@@ -228,6 +228,20 @@ function describeTransactions(driver: () => Driver, subject: ConformanceSubject)
     expect(await readItem('client')).toEqual([{ n: 1 }]);
   });
 
+  it('statements of a transaction are sent in the order of the calls, and belong to it even if nobody waits', async () => {
+    let unawaited: Promise<unknown> | undefined;
+    await driver().transaction(async (transaction) => {
+      const numbers = Array.from({ length: 20 }, (_, index) => index);
+      const all = numbers.map((n) => transaction.query('SELECT $1::int4 AS n', [n], { prepare: 'order' }));
+      expect((await Promise.all(all)).map((rows) => rows[0]?.['n'])).toEqual(numbers);
+      void transaction.query(insertItem, ['unawaited 1']);
+      unawaited = transaction.query(insertItem, ['unawaited 2']);
+    });
+    await unawaited;
+    expect(await readItem('unawaited 1')).toEqual([{ n: 1 }]);
+    expect(await readItem('unawaited 2')).toEqual([{ n: 1 }]);
+  });
+
   it('a statement sent after its transaction is over is refused', async () => {
     let late: (() => Promise<unknown>) | undefined;
     await driver().transaction(async (transaction) => {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
-import type { Driver } from '../../src/drivers/driver.js';
+import type { Driver, DriverTransaction } from '../../src/drivers/driver.js';
 import type { DriverOptions } from '../../src/drivers/driver-options.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type PgProxy, startPgProxyFor } from '../support/pg-proxy.js';
@@ -111,19 +111,42 @@ describe.each(DRIVER_KINDS)('$label', (kind) => {
 
   it('a body that goes on after its connection broke changes nothing and ends no process', async () => {
     const driver = await open({ maxConnections: 1 });
-    const attempt = driver.transaction(async (transaction) => {
+    let ended: Promise<unknown> | undefined;
+    const body = async (transaction: DriverTransaction) => {
       await transaction.query(INSERT, ['a']);
       await server.killOthers();
       await proxy.waitFor(({ open: count }) => count === 0);
       const client = transaction.client as Record<'query' | 'unsafe', (text: string) => Promise<unknown>>;
-      const send = (text: string) => (kind.library === 'pg' ? client.query(text) : client.unsafe(text));
-      await expect(send("INSERT INTO item VALUES ('b')")).rejects.toThrow();
-      await expect(transaction.query(INSERT, ['c'])).rejects.toMatchObject(LOST);
-      return 'done';
+      const sent = kind.library === 'pg' ? client.query("INSERT INTO item VALUES ('b')") : client.unsafe('SELECT 1');
+      await expect(sent).rejects.toThrow();
+      for (let n = 0; n < 3; n++) {
+        const late = transaction.query(INSERT, ['c']);
+        await expect(late).rejects.toMatchObject({ code: expect.stringMatching(/^CONNECTION_/) as string });
+      }
+    };
+    const attempt = driver.transaction((transaction) => {
+      const running = body(transaction);
+      ended = running;
+      return running;
     });
     await expect(attempt).rejects.toMatchObject(LOST);
-    expect(await items()).toEqual([]);
+    await ended;
     await driver.query('SELECT 1');
+    expect(await items()).toEqual([]);
+  });
+
+  it('statements that wait for their turn in a transaction are settled when its connection breaks', async () => {
+    const driver = await open({ maxConnections: 1 });
+    proxy.arm({ do: 'cut-before' }, /'cut'/);
+    let outcomes: Promise<PromiseSettledResult<unknown>[]> | undefined;
+    const attempt = driver.transaction(async (transaction) => {
+      await transaction.query('SELECT 1');
+      const texts = ["'cut'", "'next'", "'last'"];
+      outcomes = Promise.allSettled(texts.map((text) => transaction.query(`SELECT ${text} AS v, $1::text`, ['x'])));
+      for (const outcome of await outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+    });
+    await expect(attempt).rejects.toMatchObject(LOST);
+    expect((await outcomes)?.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
   });
 
   it('a transaction that stays idle too long is ended by the server, and changes nothing', async () => {
