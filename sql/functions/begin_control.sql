@@ -21,6 +21,9 @@
 -- The lock comes first and the audit is read after it, so that a call whose first try is still running waits for that try
 -- and then finds its row. The status that a verb allows is judged on the locked row: a predicate in this statement would
 -- answer "no row" for both a missing and an unfit workflow, and by the time of a second look it could be another status.
+--
+-- The operations bound every lock wait by lock_timeout: a statement that acts on many workflows holds the rows that it has
+-- got meanwhile, and executions meet those. The client divides such a statement, and sends what met the lock again.
 CREATE OR REPLACE FUNCTION begin_control(
   p_workflow_id text, p_nonce uuid, OUT result text, OUT status_before text, OUT status_after text
 )

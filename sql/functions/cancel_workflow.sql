@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION cancel_workflow(
   p_workflow_id text, p_nonce uuid, p_actor text, p_reason text, p_children text, p_error text,
   OUT result text, OUT refusal text, OUT status_before text, OUT status_after text, OUT detail text
 )
-LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET lock_timeout = '5s' SET enable_seqscan = off
+LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET lock_timeout = '1s' SET enable_seqscan = off
 AS $$
 BEGIN
   SELECT b.* INTO result, status_before, status_after FROM begin_control(p_workflow_id, p_nonce) b;

@@ -11,7 +11,7 @@ CREATE OR REPLACE FUNCTION delete_workflow(
   p_workflow_id text, p_nonce uuid, p_actor text, p_reason text, p_force boolean, p_child_error text,
   OUT result text, OUT refusal text, OUT status_before text, OUT status_after text, OUT detail text
 )
-LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET lock_timeout = '5s'
+LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET lock_timeout = '1s'
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE

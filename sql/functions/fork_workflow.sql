@@ -16,7 +16,7 @@ CREATE OR REPLACE FUNCTION fork_workflow(
   p_workflow_id text, p_nonce uuid, p_actor text, p_reason text, p_from_step integer, p_new_id text, p_app_version text,
   OUT result text, OUT refusal text, OUT status_before text, OUT status_after text, OUT detail text
 )
-LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET lock_timeout = '5s'
+LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET lock_timeout = '1s'
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE

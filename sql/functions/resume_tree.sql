@@ -45,10 +45,7 @@ BEGIN
     v_root := coalesce(v_root, v_level[1]);
     v_by := coalesce(v_by, 'resume');
     v_from := ARRAY['CANCELLED'];
-    SELECT array_agg(s.workflow_id) INTO v_level
-      FROM unresolved_children(v_level) c
-      JOIN workflow_status s ON s.workflow_id = c.child_id
-     WHERE s.parent_id = c.parent_id AND s.parent_close = 'cancel' AND s.status = 'CANCELLED';
+    SELECT array_agg(c.child_id) INTO v_level FROM unresolved_children(v_level) c;
   END LOOP;
 END
 $$;

@@ -15,7 +15,7 @@ CREATE OR REPLACE FUNCTION rewind_workflow(
   p_workflow_id text, p_nonce uuid, p_actor text, p_reason text, p_to_step integer, p_child_error text,
   OUT result text, OUT refusal text, OUT status_before text, OUT status_after text, OUT detail text
 )
-LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET lock_timeout = '5s'
+LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET lock_timeout = '1s'
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
@@ -58,10 +58,7 @@ BEGIN
    WHERE s.parent_id = p_workflow_id AND s.parent_seq >= p_to_step AND s.parent_close = 'cancel';
   PERFORM cancel_tree(v_cancelled, p_workflow_id, 'rewind', p_nonce, p_actor, p_reason, 'cancel', p_child_error);
 
-  SELECT array_agg(s.workflow_id) INTO v_children
-    FROM unresolved_children(ARRAY[p_workflow_id]) c
-    JOIN workflow_status s ON s.workflow_id = c.child_id
-   WHERE s.parent_id = p_workflow_id AND s.parent_close = 'cancel';
+  SELECT array_agg(c.child_id) INTO v_children FROM unresolved_children(ARRAY[p_workflow_id]) c;
   PERFORM resume_tree(v_children, ARRAY['CANCELLED'], p_workflow_id, 'rewind', p_nonce, p_actor, p_reason);
 
   result := 'done';

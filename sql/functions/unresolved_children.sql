@@ -1,14 +1,24 @@
--- The children whose outcome these workflows have not recorded yet: what they will wait for, or ask for, when they run again.
--- A child that an earlier run started, before a rewind took the step away, is none of them.
+-- The children of these workflows that are to end with them, and whose outcome they have not recorded yet: what they will wait
+-- for, or ask for, when they run again. A child that an earlier run started, before a rewind took the step away, is none of
+-- them; nor is one that a workflow has only attached to.
 --
--- enable_hashjoin, whatever the caller has set: by nested loops a parent of 10,000 children reads its steps 10,000 times.
+-- The shape holds for a parent of 10,000 children on tables without statistics, where the planner would compare every child
+-- with every step (NOT EXISTS: minutes, EXCEPT: 0.1 s), or find every child among all of its parent's (a plain join: 25 s,
+-- by primary key, which OFFSET 0 leaves as the only way: 0.1 s).
 CREATE OR REPLACE FUNCTION unresolved_children(p_workflow_ids text[])
-RETURNS TABLE (parent_id text, seq integer, child_id text)
-LANGUAGE sql STABLE SET search_path FROM CURRENT
-SET enable_seqscan = off SET enable_hashjoin = on
+RETURNS TABLE (child_id text)
+LANGUAGE sql STABLE SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
-  SELECT i.workflow_id, i.seq, i.child_id
-    FROM step_intent i
-   WHERE i.workflow_id = ANY (p_workflow_ids) AND i.child_id IS NOT NULL
-     AND NOT EXISTS (SELECT FROM step_result r WHERE r.workflow_id = i.workflow_id AND r.child_id = i.child_id)
+  SELECT s.workflow_id
+    FROM (
+      SELECT i.workflow_id, i.child_id
+        FROM step_intent i WHERE i.workflow_id = ANY (p_workflow_ids) AND i.child_id IS NOT NULL
+      EXCEPT
+      SELECT r.workflow_id, r.child_id
+        FROM step_result r WHERE r.workflow_id = ANY (p_workflow_ids) AND r.child_id IS NOT NULL
+    ) c
+   CROSS JOIN LATERAL (
+     SELECT w.workflow_id, w.parent_id, w.parent_close FROM workflow_status w WHERE w.workflow_id = c.child_id OFFSET 0
+   ) s
+   WHERE s.parent_id = c.workflow_id AND s.parent_close = 'cancel'
 $$;

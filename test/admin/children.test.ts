@@ -97,6 +97,41 @@ describe('resume', () => {
   });
 });
 
+test('a family of 10,000 is cancelled and resumed in seconds, on tables that were never analysed', async () => {
+  const parameters = [id('parent'), id('many ')];
+  await bench.query(
+    `INSERT INTO @workflow_status (workflow_id, name, status, record_version, max_attempts, created_at, updated_at,
+                                   parent_id, parent_seq, parent_close)
+     SELECT $2::text || n, 'child', 'SUSPENDED', 1, 1, now(), now(), $1::text, n, 'cancel' FROM generate_series(0, 9999) n`,
+    parameters,
+  );
+  await bench.query(
+    `INSERT INTO @step_intent (workflow_id, seq, name, kind, child_id, record_version, epoch, nonce, recorded_at)
+     SELECT $1::text, n, 'child', 'workflow', $2::text || n, n + 2, 1, gen_random_uuid(), now()
+       FROM generate_series(0, 9999) n`,
+    parameters,
+  );
+  await bench.query(
+    `INSERT INTO @step_result (workflow_id, seq, name, kind, output, attempts, child_id, record_version, epoch, nonce,
+                               started_at, completed_at)
+     SELECT $1::text, 10000 + n, 'result', 'outcome', '1', 1, $2::text || 'other ' || n, 10002 + n, 1,
+            gen_random_uuid(), now(), now()
+       FROM generate_series(0, 9999) n`,
+    parameters,
+  );
+  const countOf = async (status: string): Promise<number> => {
+    const [row] = await bench.query<{ count: number }>(
+      'SELECT count(*)::int4 AS count FROM @workflow_status WHERE parent_id = $1::text AND status = $2::text',
+      [id('parent'), status],
+    );
+    return row?.count ?? -1;
+  };
+  await bench.admin.cancel(id('parent'));
+  expect(await countOf('CANCELLED')).toBe(10_000);
+  await bench.admin.resume(id('parent'));
+  expect(await countOf('ENQUEUED')).toBe(10_000);
+}, 20_000);
+
 describe('rewind', () => {
   test('C69 cancels the children of removed steps, and leaves the others as they are', async () => {
     const kept = await protocol.child(parent, { childId: id('kept'), seq: 0, kind: 'start' });

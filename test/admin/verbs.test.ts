@@ -64,10 +64,7 @@ describe.each(VERBS.filter((verb) => verb !== 'fork'))('%s', (verb) => {
     const owned = await protocol.inStatus(workflowId, status);
     const effect = effectOf(verb, status);
     const before = await bench.snapshot();
-    const [{ version = 0 } = {}] = await bench.query<{ version: number }>(
-      'SELECT record_version::float8 AS version FROM @workflow_status WHERE workflow_id = $1::text',
-      [workflowId],
-    );
+    const { recordVersion } = await bench.admin.get(workflowId);
 
     if (effect === 'refused') {
       await expect(act(verb, workflowId)).rejects.toSatisfy(
@@ -101,7 +98,7 @@ describe.each(VERBS.filter((verb) => verb !== 'fork'))('%s', (verb) => {
 
     if (effect !== 'gone') {
       const found = await bench.admin.get(workflowId, { payload: true });
-      expect(found).toMatchObject({ status: effect, recordVersion: version + 1, attention: null, wakeAt: null });
+      expect(found).toMatchObject({ status: effect, recordVersion: recordVersion + 1, attention: null, wakeAt: null });
       if (effect === 'ENQUEUED') expect(found).toMatchObject({ attempts: 0, completedAt: null });
       else expect(found.error).toEqual({ readable: true, value: 'cancelled' });
     }

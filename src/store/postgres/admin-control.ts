@@ -13,7 +13,7 @@ export const MAX_CONTROLS_PER_STATEMENT = 500;
 const RETRY_FOR_MS = 60_000;
 /** Longest wait for one statement: a cascade may reach many thousands of rows. Milliseconds. */
 const CONTROL_TIMEOUT_MS = 60_000;
-/** Deadlock, lock timeout: a matter of one row, in which its neighbours have no part. */
+/** Deadlock, lock timeout: a matter of one row, in which the other rows of the statement have no part. */
 const ROW_LOCK_STATES: readonly string[] = ['40P01', '55P03'];
 
 interface ControlRow extends SqlRow {
@@ -56,89 +56,103 @@ export class ControlSender {
 
   async send(call: ControlCall, workflowIds: readonly string[]): Promise<readonly ControlAnswer[]> {
     const answers = new Array<ControlAnswer>(workflowIds.length);
-    const sending = new Sending(this.#driver, statementOf(this.#schema, call), call, this.#closing, (act, answer) => {
+    const sending = new Sending(this.#driver, statementOf(this.#schema, call), call, (act, answer) => {
       for (const place of act.places) answers[place] = answer;
     });
-    const acts = actsOf(workflowIds);
-    for (let from = 0; from < acts.length; from += MAX_CONTROLS_PER_STATEMENT) {
-      await sending.run(acts.slice(from, from + MAX_CONTROLS_PER_STATEMENT));
-    }
+    await sending.run(actsOf(workflowIds), this.#closing);
     return answers;
   }
 }
 
-/** One call's way to the database. */
+/** Acts that one statement is to carry, and when. */
+interface Batch {
+  readonly acts: readonly Act[];
+  readonly attempt: number;
+  /** By the monotonic clock. */
+  readonly notBefore: number;
+}
+
+/** One call's way to the database. What has to be tried again goes to the end, so that nobody waits for it. */
 class Sending {
+  readonly #driver: Driver;
+  readonly #text: string;
+  readonly #call: ControlCall;
+  readonly #answer: (act: Act, answer: ControlAnswer) => void;
   readonly #giveUpAt = performance.now() + RETRY_FOR_MS;
-  #givenUp: Error | undefined;
+  #queue: Batch[] = [];
 
-  constructor(
-    private readonly driver: Driver,
-    private readonly text: string,
-    private readonly call: ControlCall,
-    private readonly closing: AbortSignal,
-    private readonly answer: (act: Act, answer: ControlAnswer) => void,
-  ) {}
+  constructor(driver: Driver, text: string, call: ControlCall, answer: (act: Act, answer: ControlAnswer) => void) {
+    this.#driver = driver;
+    this.#text = text;
+    this.#call = call;
+    this.#answer = answer;
+  }
 
-  async run(acts: readonly Act[]): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      if (this.closing.aborted) throw new StoreClosedError('The store is closed.');
-      if (this.#givenUp !== undefined) {
-        this.#fail(acts, this.#givenUp);
-        return;
-      }
+  async run(acts: readonly Act[], closing: AbortSignal): Promise<void> {
+    for (let from = 0; from < acts.length; from += MAX_CONTROLS_PER_STATEMENT) {
+      this.#add(acts.slice(from, from + MAX_CONTROLS_PER_STATEMENT), 1, 0);
+    }
+    for (let batch = this.#queue.shift(); batch !== undefined; batch = this.#queue.shift()) {
+      const waitMs = batch.notBefore - performance.now();
+      if (waitMs > 0) await pause(waitMs, closing);
+      if (closing.aborted) throw new StoreClosedError('The store is closed.');
       try {
-        await this.#try(acts);
-        return;
+        await this.#try(batch.acts);
       } catch (error) {
         if (!(error instanceof Error)) throw error;
-        const passes = isTransient(error);
-        if (acts.length > 1 && (!passes || isRowLock(error))) {
-          await this.#divide(acts);
-          return;
-        }
-        if (!passes) {
-          this.#fail(acts, error);
-          return;
-        }
-        if (performance.now() >= this.#giveUpAt) this.#givenUp = error;
-        else await pause(backoffMs(attempt), this.closing);
+        this.#handle(batch, error);
       }
     }
+  }
+
+  #handle({ acts, attempt }: Batch, error: Error): void {
+    const passes = isTransient(error);
+    const ofOneRow = !passes || isRowLock(error);
+    if (acts.length > 1 && ofOneRow) {
+      const middle = Math.ceil(acts.length / 2);
+      this.#add(acts.slice(0, middle), 1, 0);
+      this.#add(acts.slice(middle), 1, 0);
+    } else if (passes && performance.now() < this.#giveUpAt) {
+      this.#add(acts, attempt + 1, performance.now() + backoffMs(attempt));
+    } else {
+      this.#fail(acts, error);
+      // The database is out of reach, for the others as well.
+      if (!ofOneRow) for (const batch of this.#queue.splice(0)) this.#fail(batch.acts, error);
+    }
+  }
+
+  #add(acts: readonly Act[], attempt: number, notBefore: number): void {
+    this.#queue.push({ acts, attempt, notBefore });
   }
 
   async #try(acts: readonly Act[]): Promise<void> {
-    const rows = await this.driver.query<ControlRow>(
-      this.text,
-      [
-        acts.map((act) => act.workflowId),
-        acts.map((act) => act.nonce),
-        ...this.call.parameters.map(([, value]) => value),
-      ],
-      { prepare: `holdfast_${this.call.functionName}`, timeoutMs: CONTROL_TIMEOUT_MS },
+    const { functionName, parameters } = this.#call;
+    const rows = await this.#driver.query<ControlRow>(
+      this.#text,
+      [acts.map((act) => act.workflowId), acts.map((act) => act.nonce), ...parameters.map(([, value]) => value)],
+      { prepare: `holdfast_${functionName}`, timeoutMs: CONTROL_TIMEOUT_MS },
     );
     for (const row of rows) {
       const act = acts[row.position - 1];
-      if (act !== undefined) this.answer(act, answerOf(row));
+      if (act !== undefined) this.#answer(act, answerOf(row));
     }
   }
 
-  async #divide(acts: readonly Act[]): Promise<void> {
-    const middle = Math.ceil(acts.length / 2);
-    await this.run(acts.slice(0, middle));
-    await this.run(acts.slice(middle));
-  }
-
   #fail(acts: readonly Act[], error: Error): void {
-    for (const act of acts) this.answer(act, { kind: 'failed', error });
+    for (const act of acts) this.#answer(act, { kind: 'failed', error });
   }
 }
 
+/**
+ * Descending, so that there is a sort, and no row is sent before all acts have succeeded: porsager's `postgres` counts the
+ * rows of a statement that failed half-way to the next one of that connection, whose result then begins with holes.
+ */
 function statementOf(schema: string, call: ControlCall): string {
   const parameters = call.parameters.map(([type], index) => `, $${String(index + 3)}::${type}`).join('');
   return `SELECT r.position::int4 AS position, c.result, c.refusal, c.status_before, c.status_after, c.detail
             FROM unnest($1::text[], $2::uuid[]) WITH ORDINALITY AS r (workflow_id, nonce, position)
-           CROSS JOIN LATERAL "${schema}".${call.functionName}(r.workflow_id, r.nonce${parameters}) c`;
+           CROSS JOIN LATERAL "${schema}".${call.functionName}(r.workflow_id, r.nonce${parameters}) c
+           ORDER BY r.position DESC`;
 }
 
 /** An ID that is there twice is one act. */
