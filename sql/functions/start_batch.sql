@@ -36,11 +36,26 @@ BEGIN
   ON CONFLICT (workflow_id) DO NOTHING;
   GET DIAGNOSTICS v_written = ROW_COUNT;
 
+  IF v_written = cardinality(p_workflow_ids) THEN
+    -- All are new, so nothing has to be looked up: the usual case.
+    INSERT INTO workflow_ownership (workflow_id, epoch, executor_id, incarnation, reason, owned_at)
+    SELECT r.workflow_id, 1, p_executor_id, p_incarnation, 'started', v_now FROM unnest(p_workflow_ids) AS r (workflow_id);
+    INSERT INTO workflow_input (workflow_id, input, nonce)
+    SELECT r.workflow_id, r.input, r.nonce
+      FROM unnest(p_workflow_ids, p_inputs, p_nonces) AS r (workflow_id, input, nonce);
+    RETURN;
+  END IF;
+
+  -- OFFSET keeps the lookup below the join. As a plain join, with a plan made while the table was small, the planner reads
+  -- all of the table's rows.
   WITH mine AS MATERIALIZED (
     SELECT r.workflow_id, r.input, r.nonce
       FROM unnest(p_workflow_ids, p_tokens, p_nonces, p_inputs) AS r (workflow_id, token, nonce, input)
-      JOIN workflow_status s ON s.workflow_id = r.workflow_id
-     WHERE s.owner_token = r.token AND s.record_version = 1
+     CROSS JOIN LATERAL (
+       SELECT FROM workflow_status s
+        WHERE s.workflow_id = r.workflow_id AND s.owner_token = r.token AND s.record_version = 1
+       OFFSET 0
+     ) s
   ), owned AS (
     INSERT INTO workflow_ownership (workflow_id, epoch, executor_id, incarnation, reason, owned_at)
     SELECT m.workflow_id, 1, p_executor_id, p_incarnation, 'started', v_now FROM mine m
@@ -50,15 +65,13 @@ BEGIN
   SELECT m.workflow_id, m.input, m.nonce FROM mine m
   ON CONFLICT (workflow_id) DO NOTHING;
 
-  IF v_written < cardinality(p_workflow_ids) THEN
-    RETURN QUERY
-    SELECT r.position::integer,
-           CASE WHEN s.workflow_id IS NULL THEN 'missing' WHEN i.nonce = r.nonce THEN 'lost' ELSE 'exists' END,
-           s.status, s.epoch, s.record_version, s.name
-      FROM unnest(p_workflow_ids, p_tokens, p_nonces) WITH ORDINALITY AS r (workflow_id, token, nonce, position)
-      LEFT JOIN workflow_status s ON s.workflow_id = r.workflow_id
-      LEFT JOIN workflow_input i ON i.workflow_id = r.workflow_id
-     WHERE s.owner_token IS DISTINCT FROM r.token;
-  END IF;
+  RETURN QUERY
+  SELECT r.position::integer,
+         CASE WHEN s.workflow_id IS NULL THEN 'missing' WHEN i.nonce = r.nonce THEN 'lost' ELSE 'exists' END,
+         s.status, s.epoch, s.record_version, s.name
+    FROM unnest(p_workflow_ids, p_tokens, p_nonces) WITH ORDINALITY AS r (workflow_id, token, nonce, position)
+    LEFT JOIN workflow_status s ON s.workflow_id = r.workflow_id
+    LEFT JOIN workflow_input i ON i.workflow_id = r.workflow_id
+   WHERE s.owner_token IS DISTINCT FROM r.token;
 END
 $$;

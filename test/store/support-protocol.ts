@@ -335,7 +335,7 @@ export async function checkpointGroups(
       items.map(({ who }) => who.token),
       items.map(({ who, index }) => who.version + index),
       items.map(({ count }) => count),
-      items.map(({ who, step }) => step.nonce ?? randomUUID()),
+      items.map(({ step }) => step.nonce ?? randomUUID()),
       items.map(({ step }) => step.seq),
       items.map(({ step }) => step.name ?? 'work'),
       items.map(() => 'step'),

@@ -3,7 +3,7 @@ import { StoreClosedError } from '../../errors/store-errors.js';
 import { backoffMs, pause } from './backoff.js';
 import type { PendingWrite } from './pending-write.js';
 import type { RefusalRow } from './refusal-row.js';
-import { heldUpDelay, settleGroup, type Answered } from './settle.js';
+import { heldUpDelay, settleGroup, settleRefused, type Answered } from './settle.js';
 import { isHeldUp, isTransient } from './transient-errors.js';
 import { loneCheckpoint, sortGroups, WriteBatch, type WorkflowGroup } from './write-batch.js';
 import { WriteStatements, type WriteStatement } from './write-statement.js';
@@ -163,7 +163,7 @@ export class GroupCommit {
         this.#retryLater(group, heldUpDelay(write));
         return;
       }
-      write.answer({ kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) });
+      settleRefused(write, error);
     }
     this.#busy.delete(group.token);
   }

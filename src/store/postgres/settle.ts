@@ -1,3 +1,4 @@
+import { DatabaseError } from '../../errors/database-errors.js';
 import type { RefusalRow } from './refusal-row.js';
 import type { PendingIntent, PendingStart, PendingWrite } from './pending-write.js';
 import type { Denied, IntentAnswer, StartAnswer } from '../store.js';
@@ -56,6 +57,24 @@ export function settleGroup(group: WorkflowGroup, refusals: ReadonlyMap<PendingW
       : { kind: 'again', group: { ...group, writes: rest }, delayMs: again ?? 0 };
   }
   return { kind: 'done' };
+}
+
+/** Answers a write that the database refuses even alone. */
+export function settleRefused(write: PendingWrite, error: unknown): void {
+  if ((write.kind === 'checkpoint' || write.kind === 'intent') && isRecordedAlready(error)) {
+    const { seq } = write.kind === 'checkpoint' ? write.step : write.intent;
+    write.answer({ kind: 'nondeterminism', found: `an entry number ${seq}` });
+  } else {
+    write.answer({ kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) });
+  }
+}
+
+/** Token and version were right, so it is this very execution that uses a number twice. */
+function isRecordedAlready(error: unknown): boolean {
+  return (
+    error instanceof DatabaseError &&
+    (error.constraint === 'step_result_pkey' || error.constraint === 'step_intent_pkey')
+  );
 }
 
 /** Answers, or returns after how many milliseconds to try again. */
