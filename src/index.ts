@@ -17,6 +17,6 @@ export { now, random, sleep, step, uuid, workflow } from './engine/workflow-func
 export * from './errors/index.js';
 export type { ExecutorHealth } from './fleet/executor.js';
 export { Holdfast } from './holdfast.js';
-export { VERSION } from './loaded-copies.js';
+export { VERSION } from './version.js';
 export { renderMigrationSql } from './store/postgres/migrate-render.js';
 export type { ErrorClass, PayloadCodec } from './values/index.js';

@@ -1,10 +1,7 @@
-import { createRequire } from 'node:module';
 import { DuplicateLibraryError } from './errors/usage-errors.js';
+import { VERSION } from './version.js';
 
 const COPIES = Symbol.for('holdfast.copies');
-
-/** The version of this package. */
-export const VERSION = (createRequire(import.meta.url)('../package.json') as { readonly version: string }).version;
 
 /** Versions of this package that the process has loaded, whoever loaded them. */
 function versions(): Set<string> {

@@ -2,7 +2,8 @@
 --   ENQUEUED  given back: anyone may claim it at once
 --   DELAYED   given back, not to be claimed before p_wake_in_ms from now
 --   BLOCKED   waits for a person or a deploy; p_attention says why
--- p_unspend_attempt: giving back at shutdown is not an attempt.
+-- p_unspend_attempt: giving back at shutdown, or after meeting other writers, is not an attempt.
+-- What anyone may claim at once is hinted at; the hint rides on a write that is rare.
 -- answer is null when done, by this call or by an earlier one whose reply was lost; else see classify_refusal.
 CREATE OR REPLACE FUNCTION release_workflow(
   p_workflow_id text, p_token uuid, p_version bigint, p_nonce uuid,
@@ -29,6 +30,9 @@ BEGIN
     UPDATE workflow_ownership o
        SET ended_at = v_now, nonce = p_nonce, ended_how = CASE p_status WHEN 'BLOCKED' THEN 'blocked' ELSE 'released' END
      WHERE o.workflow_id = p_workflow_id AND o.epoch = v_epoch;
+    IF p_status = 'ENQUEUED' THEN
+      PERFORM pg_notify(current_schema() || '.work', '');
+    END IF;
   ELSE
     -- One statement, one snapshot: see checkpoint_one.
     SELECT c.* INTO answer, found_status, found_epoch, found_version, found_detail

@@ -137,13 +137,13 @@ export class Engine implements ExecutionHost {
       if (definition === undefined) throw new TypeError('Claimed a workflow of a name that is not registered.');
       self = this.catalog.selfOf(definition, claimed.instance);
     } catch {
-      // Another executor may know it. It stays visible, and its attempts are bounded.
+      // Another executor may know it. That this one does not is not the workflow's fault, so it is not an attempt.
       this.logger.error('A claimed workflow cannot be run here; it is given back.', {
         workflowId: claimed.ownership.workflowId,
         workflow: claimed.name,
       });
       void this.store
-        .release(claimed.ownership, { to: 'DELAYED', wakeInMs: UNRUNNABLE_DELAY_MS })
+        .release(claimed.ownership, { to: 'DELAYED', wakeInMs: UNRUNNABLE_DELAY_MS, unspendAttempt: true })
         .catch(() => undefined);
       return;
     }

@@ -54,7 +54,7 @@ export class Requeues {
         return;
       }
       const delayMs = Math.min(policy.longestDelayMs, policy.firstDelayMs * 2 ** Math.min(requeues - 1, 20));
-      const { kind } = await store.release(ownership, { to: 'DELAYED', wakeInMs: delayMs });
+      const { kind } = await store.release(ownership, { to: 'DELAYED', wakeInMs: delayMs, unspendAttempt: true });
       // Not even giving it up gets through. That is no progress either.
       if (kind === 'conflict') this.#later(delayMs, () => void this.requeue(ownership, requeues + 1));
       else if (kind === 'written') this.#later(delayMs, () => void this.#claim(workflowId, requeues));

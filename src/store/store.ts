@@ -150,7 +150,7 @@ export interface OutcomeRecord {
 
 export type ReleaseRecord =
   | { readonly to: 'ENQUEUED'; readonly unspendAttempt: boolean }
-  | { readonly to: 'DELAYED'; readonly wakeInMs: number }
+  | { readonly to: 'DELAYED'; readonly wakeInMs: number; readonly unspendAttempt: boolean }
   | { readonly to: 'BLOCKED'; readonly attention: string; readonly detail: string };
 
 export type WriteAnswer = { readonly kind: 'written' } | Denied | Refused;

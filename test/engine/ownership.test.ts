@@ -99,6 +99,7 @@ test('C7 a workflow deleted under its execution: the handle rejects with not-fou
   const holdfast = await bed.launch({ workflows: [run] });
   const handle = await holdfast.start(run, { workflowId: 'deleted' });
   const result = handle.result();
+  result.catch(() => undefined);
   await holdfast.admin.delete('deleted', { force: true });
   await expect(result).rejects.toMatchObject({ code: 'WORKFLOW_NOT_FOUND' });
   hang.open();
@@ -146,6 +147,7 @@ test('C13 cancel after the last step but before the outcome ends CANCELLED; resu
   const holdfast = await bed.launch({ workflows: [run] });
   const handle = await holdfast.start(run, { workflowId: 'late-cancel' });
   const result = handle.result();
+  result.catch(() => undefined);
   await stepped.opened;
   await holdfast.admin.cancel('late-cancel');
   await expect(result).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
@@ -188,6 +190,7 @@ test('C15 a workflow in a long sleep, or waiting for a child, ends promptly when
   for (const how of ['sleep', 'child']) {
     const handle = await holdfast.start(run, { workflowId: `sleepy-${how}` }, how);
     const result = handle.result();
+    result.catch(() => undefined);
     await waitUntil(async () => (await holdfast.admin.steps(handle.workflowId)).items.length === 1, 'it waits');
     const begun = performance.now();
     await handle.cancel();
@@ -224,6 +227,7 @@ test('without notifications a cancelled execution learns it at the next heartbea
   const holdfast = await bed.launch({ workflows: [run], notifications: false, lease: 600 });
   const handle = await holdfast.start(run, {});
   const result = handle.result();
+  result.catch(() => undefined);
   await handle.cancel();
   await expect(result).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
   await waitUntil(() => holdfast.health().running === 0, 'the slot is free');

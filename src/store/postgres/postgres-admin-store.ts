@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Driver } from '../../drivers/driver.js';
 import type {
   AdminStore,
@@ -31,6 +32,8 @@ export class PostgresAdminStore implements AdminStore {
   readonly #closing = new AbortController();
 
   constructor({ driver, schema }: PostgresAdminStoreOptions) {
+    // Everyone who is waiting to try again listens to it.
+    setMaxListeners(0, this.#closing.signal);
     this.#sender = new ControlSender(driver, schema, this.#closing.signal);
     this.#reader = new RecordReader(driver, schema, this.#closing.signal);
   }

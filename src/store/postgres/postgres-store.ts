@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import type { Driver, NotificationStream, SqlParameter, SqlRow } from '../../drivers/driver.js';
 import { StoreClosedError } from '../../errors/store-errors.js';
 import type {
@@ -37,8 +38,9 @@ import { isTransient } from './transient-errors.js';
 
 /** How often a store that is closing looks whether its writes are through, in milliseconds. */
 const DRAIN_CHECK_MS = 5;
-/** Longest wait for the reply to a lease question: later it would be of no use. */
+/** Longest wait for the reply to a heartbeat, and as a part of the lease: later it would be of no use. */
 const HEARTBEAT_TIMEOUT_MS = 5_000;
+const HEARTBEATS_PER_LEASE = 3;
 
 export interface PostgresStoreOptions {
   readonly driver: Driver;
@@ -59,6 +61,8 @@ export class PostgresStore implements Store {
   #stream: NotificationStream | undefined;
 
   constructor({ driver, schema, notifications }: PostgresStoreOptions) {
+    // Everyone who is waiting to try again listens to it.
+    setMaxListeners(0, this.#closing.signal);
     this.#driver = driver;
     this.#schema = schema;
     this.#notifications = notifications;
@@ -98,7 +102,7 @@ export class PostgresStore implements Store {
             nonce,
             record.to,
             record.to === 'DELAYED' ? record.wakeInMs : null,
-            record.to === 'ENQUEUED' && record.unspendAttempt,
+            record.to !== 'BLOCKED' && record.unspendAttempt,
             record.to === 'BLOCKED' ? record.attention : null,
             record.to === 'BLOCKED' ? record.detail : null,
           ],
@@ -154,7 +158,10 @@ export class PostgresStore implements Store {
       `SELECT ${this.#call('heartbeat')}($1::text, $2::int8, $3::int8) AS state,
               (extract(epoch FROM ${this.#call('clock')}()) * 1000)::float8 AS clock_ms`,
       [executorId, incarnation, leaseMs],
-      { prepare: 'holdfast_heartbeat', timeoutMs: HEARTBEAT_TIMEOUT_MS },
+      {
+        prepare: 'holdfast_heartbeat',
+        timeoutMs: Math.min(HEARTBEAT_TIMEOUT_MS, leaseMs / HEARTBEATS_PER_LEASE),
+      },
     );
     if (row === undefined) throw new TypeError('heartbeat returned no row.');
     return { state: row.state, clockMs: row.clock_ms };
