@@ -43,6 +43,8 @@ export interface ExecutorHealth {
   readonly incarnation: number;
   /** Executions under way. */
   readonly running: number;
+  /** How often writes met a change by somebody who did not take ownership. Expected under concurrency; counted here only. */
+  readonly versionConflicts: number;
   /** Milliseconds since the last acknowledged heartbeat was sent. */
   readonly heartbeatAgeMs: number;
 }
@@ -100,6 +102,7 @@ export class Executor implements ExecutorState {
       state: fenced ? 'fenced' : this.#state,
       ...this.#identity,
       running: this.#engine?.runningCount ?? 0,
+      versionConflicts: this.#options.store.versionConflicts,
       heartbeatAgeMs: this.#leaseAgeMs,
     };
   }

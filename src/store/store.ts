@@ -14,6 +14,8 @@ export interface Store extends WorkflowStore, ExecutorStore {
 
 /** What executions write and read. */
 export interface WorkflowStore {
+  /** How often writes met another version under their own token: expected under concurrency, and no error. */
+  readonly versionConflicts: number;
   start(request: StartRequest): Promise<StartAnswer>;
   /** Records one step result. Results of one workflow are recorded in the order of the calls. */
   checkpoint(ownership: Ownership, result: StepRecord): Promise<WriteAnswer>;

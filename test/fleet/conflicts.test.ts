@@ -56,6 +56,8 @@ test('writers that move the version between checkpoints are followed: no error, 
   expect(await (await holdfast.start(run, { workflowId })).result()).toBe(1);
   expect(bodies).toEqual(['first', 'second', 'third']);
   expect(problems).toEqual([]);
+  // Counted as what they are, and as nothing else.
+  expect(holdfast.health().versionConflicts).toBeGreaterThanOrEqual(3);
   // Six bumps; first, second and third, sleep and its intent, child and its intent; start and completion.
   expect(await statusRow(bed.sql, workflowId)).toMatchObject({ epoch: 1, attempts: 1, record_version: 6 + 7 + 2 });
   await holdfast.close();

@@ -33,6 +33,8 @@ export class GroupCommit {
   readonly #delayed = new Map<NodeJS.Timeout, WorkflowGroup>();
   #queue: PendingWrite[] = [];
   #lanes = 0;
+  #rowsUnderWay = 0;
+  #versionConflicts = 0;
   #scheduled = false;
 
   constructor(driver: Driver, schema: string) {
@@ -47,6 +49,11 @@ export class GroupCommit {
     }
     this.#queue.push(write);
     this.#schedule();
+  }
+
+  /** How often a write met another version under its own token. Expected under concurrency, and no error. */
+  get versionConflicts(): number {
+    return this.#versionConflicts;
   }
 
   /** Whether nothing waits and nothing is under way. */
@@ -86,7 +93,7 @@ export class GroupCommit {
   }
 
   #takeBatch(): WriteBatch {
-    const batch = new WriteBatch();
+    const batch = WriteBatch.shareOf(this.#queue.length + this.#rowsUnderWay, LANES);
     const left: PendingWrite[] = [];
     const overtaken = new Set<string>();
     for (const write of this.#queue) {
@@ -101,12 +108,15 @@ export class GroupCommit {
   }
 
   async #runLane(groups: readonly WorkflowGroup[]): Promise<void> {
+    const rows = groups.reduce((sum, { writes }) => sum + writes.length, 0);
     this.#lanes += 1;
+    this.#rowsUnderWay += rows;
     this.#underWay.add(groups);
     try {
       await this.#send(groups);
     } finally {
       this.#underWay.delete(groups);
+      this.#rowsUnderWay -= rows;
       this.#lanes -= 1;
       if (this.#queue.length > 0) this.#schedule();
     }
@@ -191,7 +201,9 @@ export class GroupCommit {
       const part: readonly PendingWrite[] =
         row.part !== undefined ? flat[row.part] : intents.length > 0 ? intents : flat.checkpoint;
       const write = part[row.item - 1];
-      if (write !== undefined) answers.set(write, row);
+      if (write === undefined) continue;
+      answers.set(write, row);
+      if (row.answer === 'conflict') this.#versionConflicts += 1;
     }
     return answers;
   }

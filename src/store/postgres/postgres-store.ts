@@ -70,6 +70,10 @@ export class PostgresStore implements Store {
     this.#announcer = new OutcomeAnnouncer(driver, `${schema}.outcome`);
   }
 
+  get versionConflicts(): number {
+    return this.#writer.versionConflicts;
+  }
+
   start(request: StartRequest): Promise<StartAnswer> {
     return this.#submit(new PendingStart(request));
   }

@@ -8,6 +8,10 @@ import type {
 
 /** Rows of one flush; larger ones stopped paying in measurements. */
 export const MAX_BATCH_ROWS = 500;
+/**
+ * Below this a batch is not divided among the lanes: the cost of a statement outweighs what two at once gain.
+ */
+const LEAST_SHARE_ROWS = 16;
 /** Payload bytes of one flush. A single larger item still goes, alone. */
 export const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 
@@ -28,10 +32,24 @@ export class WriteBatch {
   #bytes = 0;
   #rows = 0;
   #isClosed = false;
+  readonly #maxRows: number;
+
+  constructor(maxRows = MAX_BATCH_ROWS) {
+    this.#maxRows = Math.min(maxRows, MAX_BATCH_ROWS);
+  }
+
+  /**
+   * A batch for one of several lanes. With all that waits in one flush, the lanes would take turns: while the server works,
+   * this process has nothing to do, and the other way round. Measured with 500 workflows at once on two cores: 20,800
+   * steps/s with batches of up to 500, 29,000 with half of what is open.
+   */
+  static shareOf(openRows: number, lanes: number): WriteBatch {
+    return new WriteBatch(Math.max(LEAST_SHARE_ROWS, Math.ceil(openRows / lanes)));
+  }
 
   /** Takes the write, unless that would break a rule; then it has to wait for a later batch. */
   add(write: PendingWrite): boolean {
-    if (this.#isClosed || this.#rows >= MAX_BATCH_ROWS) return false;
+    if (this.#isClosed || this.#rows >= this.#maxRows) return false;
     if (this.#rows > 0 && (write.alone || this.#bytes + write.bytes > MAX_BATCH_BYTES)) return false;
     const group = this.#groups.get(write.token);
     if (group === undefined) {
