@@ -198,7 +198,10 @@ function decodeRows(result: RawResult): SqlRow[] {
   const { columns } = result;
   if (result.length === 0 || columns === undefined || columns === null) return [];
   const decoders = columns.map((column) => decoderOf(column.type));
-  return result.map((values) => {
+  // The library goes on counting where a statement that failed after its first rows left off: the next result then begins
+  // with as many holes. Filtering leaves them out.
+  const rows = result.filter(() => true);
+  return rows.map((values) => {
     const row: Record<string, unknown> = {};
     for (let index = 0; index < columns.length; index++) {
       const value = values[index];

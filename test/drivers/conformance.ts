@@ -255,6 +255,19 @@ function describeTransactions(driver: () => Driver, subject: ConformanceSubject)
 }
 
 function describeLimits(subject: ConformanceSubject): void {
+  it('all rows, and only those, come back after a statement that failed in the midst of its rows', async () => {
+    const single = await subject.open({ maxConnections: 1 });
+    try {
+      const failing = single.driver.query('SELECT 1 / (3 - g) AS n FROM generate_series(1, 5) g');
+      await expect(failing).rejects.toMatchObject({ code: 'DATABASE_ERROR', sqlState: '22012' });
+      const rows = await single.driver.query('SELECT g::int4 AS n FROM generate_series(1, 2) g');
+      expect(Object.keys(rows)).toEqual(['0', '1']);
+      expect(rows).toEqual([{ n: 1 }, { n: 2 }]);
+    } finally {
+      await single.close();
+    }
+  });
+
   it('a statement that takes too long is given up with an unknown outcome, and the driver goes on', async () => {
     const { driver, close } = await subject.open({ maxConnections: 1 });
     await driver.query('SELECT 1');

@@ -60,10 +60,17 @@ describe('what travels together', () => {
   });
 
   test('writes that become ready together are one statement', async () => {
-    const ownerships = await writer.startedMany(40);
+    const ownerships = await writer.startedMany(16);
     const answers = await Promise.all(ownerships.map((ownership) => writer.store.checkpoint(ownership, step(0))));
     expect(answers).toEqual(ownerships.map(() => WRITTEN));
     expect(writer.writes).toHaveLength(1);
+  });
+
+  test('many that become ready together are shared among the lanes', async () => {
+    const ownerships = await writer.startedMany(100);
+    const before = writer.writes.length;
+    await Promise.all(ownerships.map((ownership) => writer.store.checkpoint(ownership, step(0))));
+    expect(writer.writes.length - before).toBe(2);
   });
 
   test('several checkpoints of one workflow are one update of its row, and results keep the order of the calls', async () => {

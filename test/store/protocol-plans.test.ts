@@ -41,10 +41,6 @@ beforeAll(async () => {
   ]) {
     await ask(`ALTER TABLE @${table} SET (autovacuum_enabled = off)`);
   }
-  // With workflow_id as its second key column this index costs the planner as little as the primary key while the table is
-  // small, and a plan that looks up by it reads it whole later.
-  await ask('DROP INDEX @workflow_status_created');
-  await ask('CREATE INDEX workflow_status_created ON @workflow_status (created_at) INCLUDE (workflow_id)');
   await register(ask, 'owner');
   await register(ask, 'claimer');
   for (const [index, owner] of (await someOwners(120)).entries()) {
