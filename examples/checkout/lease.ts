@@ -1,2 +1,2 @@
-/** How long the others wait before they take over from a process that is not heard of. Short, so that the story is. */
+/** How long the others wait before they take over from a worker that is not heard of. Short, so that the story is. */
 export const LEASE = '2s';

@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Holdfast } from '../../src/index.js';
+import { Holdfast, HoldfastError } from '../../src/index.js';
 import type { Order } from './checkout.js';
 import { Cleanup } from './cleanup.js';
 import { parseCommandLine, USAGE } from './command-line.js';
@@ -10,81 +10,112 @@ import { openDatabase } from './database.js';
 import { Narrator } from './narrator.js';
 import { readOrdersFile } from './orders-file.js';
 import { report } from './report.js';
-import { castRoles } from './roles.js';
-import { cancelAndResume, freeze, recover, startAndKill, type Stage } from './stages.js';
+import { castOrders } from './roles.js';
+import { cancelAndResume } from './scene-cancel.js';
+import { killAndRecover } from './scene-kill.js';
+import { raiseZombie } from './scene-zombie.js';
+import { Story } from './story.js';
 import { StoryError } from './story-error.js';
 import { counted, printable } from './text.js';
 
-// What `npm start` shows: orders that lose their process, are taken over, are cancelled, and are all finished anyway.
+// A shop's checkout that goes through three kinds of trouble. The workflow itself, as you would write it: checkout.ts.
 
-const SAMPLE_ORDERS = fileURLToPath(new URL('orders.jsonl', import.meta.url));
+const SAMPLE_ORDERS = fileURLToPath(new URL('./orders.jsonl', import.meta.url));
+
+async function tell(ordersPath: string, cleanup: Cleanup): Promise<boolean> {
+  const narrator = new Narrator();
+  narrator.title('Holdfast: a checkout that survives kills, freezes and second thoughts');
+  const orders = readOrders(ordersPath, narrator);
+  const story = await prepare(orders, narrator, cleanup);
+
+  const workerB = await killAndRecover(story);
+  const zombie = await raiseZombie(story);
+  await cancelAndResume(story, workerB);
+  await Promise.all([workerB.stop(), zombie?.stop()]);
+  return report(story);
+}
+
+function readOrders(path: string, narrator: Narrator): readonly Order[] {
+  narrator.stage('Orders are read');
+  const { orders, skipped, leftOut } = readOrdersFile(path);
+  const name = printable(path === SAMPLE_ORDERS ? relative(process.cwd(), path) : path, 120);
+  narrator.say(`${name}: ${counted(orders.length, 'order')}, ${counted(skipped.length, 'line')} skipped.`);
+  for (const { lineNumber, problem } of skipped.slice(0, 20)) narrator.warn(`Line ${String(lineNumber)}: ${problem}`);
+  if (skipped.length > 20) narrator.warn(`… and ${String(skipped.length - 20)} more lines.`);
+  if (leftOut > 0) narrator.warn(`${counted(leftOut, 'further order')} left out: that many are enough.`);
+  if (orders.length === 0) throw new StoryError(`"${name}" has no usable order.`);
+  return orders;
+}
+
+async function prepare(orders: readonly Order[], narrator: Narrator, cleanup: Cleanup): Promise<Story> {
+  const directory = mkdtempSync(join(tmpdir(), 'holdfast-checkout-'));
+  cleanup.add(() => {
+    rmSync(directory, { recursive: true, force: true });
+  });
+  const database = await openDatabase(cleanup);
+  narrator.say(`Records go to ${database.description}.`);
+  const holdfast = await launchObserver(database, cleanup);
+  return new Story({
+    holdfast,
+    narrator,
+    cast: castOrders(orders),
+    settings: {
+      databaseUrl: database.url,
+      schema: database.schema,
+      worldLogPath: join(directory, 'outside-world.jsonl'),
+    },
+    cleanup,
+  });
+}
+
+/** A Holdfast without workflows runs nothing; it can ask about everything. */
+async function launchObserver(
+  { url, schema }: { readonly url: string; readonly schema: string },
+  cleanup: Cleanup,
+): Promise<Holdfast> {
+  const ending = new AbortController();
+  const launching = Holdfast.launch({
+    workflows: [],
+    database: url,
+    schema,
+    pollInterval: '200ms',
+    launchTimeout: '10s',
+    signal: ending.signal,
+  });
+  cleanup.add(async () => {
+    ending.abort();
+    const launched = await launching.catch(() => undefined);
+    await launched?.close();
+  });
+  return launching;
+}
+
+function explain(error: unknown): string {
+  if (error instanceof StoryError) return error.message;
+  if (error instanceof HoldfastError) return `${error.message} (${error.code})`;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
 
 async function main(): Promise<number> {
-  const commandLine = parseCommandLine(process.argv.slice(2), SAMPLE_ORDERS);
-  if (commandLine.kind === 'help') {
+  const command = parseCommandLine(process.argv.slice(2), SAMPLE_ORDERS);
+  if (command.kind === 'help') {
     process.stdout.write(`${USAGE}\n`);
     return 0;
   }
-  if (commandLine.kind === 'wrong') {
-    process.stderr.write(`${commandLine.problem}\n\n${USAGE}\n`);
+  if (command.kind === 'wrong') {
+    process.stderr.write(`${command.problem}\n\n${USAGE}\n`);
     return 2;
   }
-  const narrator = new Narrator();
   const cleanup = new Cleanup();
   try {
-    return await tell(narrator, cleanup, commandLine.ordersPath);
+    return (await tell(command.ordersPath, cleanup)) ? 0 : 1;
   } catch (error) {
-    // After Ctrl-C everything fails, since everything is being undone.
-    if (cleanup.isRunning) return await new Promise<never>(() => undefined);
-    narrator.bad(error instanceof StoryError ? error.message : `Unexpected: ${describe(error)}`);
+    // A signal ends the story anywhere: what fails then is only the consequence.
+    if (!cleanup.isRunning) process.stderr.write(`Error: ${explain(error)}\n`);
     return 1;
   } finally {
     await cleanup.run();
   }
-}
-
-async function tell(narrator: Narrator, cleanup: Cleanup, ordersPath: string): Promise<number> {
-  narrator.title('Holdfast: orders that survive their processes');
-  const orders = readOrders(narrator, ordersPath);
-  const database = await openDatabase(cleanup);
-  narrator.say(`Records are kept in ${database.description}.`);
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-checkout-'));
-  cleanup.add(() => {
-    rmSync(folder, { recursive: true, force: true });
-  });
-  const settings = { databaseUrl: database.url, schema: database.schema, worldLog: join(folder, 'world.jsonl') };
-  const onlooker = await Holdfast.launch({ workflows: [], database: database.url, schema: database.schema });
-  cleanup.add(() => onlooker.close());
-
-  const roles = castRoles(orders);
-  const stage: Stage = { narrator, cleanup, settings, onlooker, roles };
-  await startAndKill(stage);
-  const worker = await recover(stage);
-  if (roles.zombie === undefined) narrator.warn('There is no second order: no worker is frozen.');
-  else await freeze(stage, roles.zombie);
-  if (roles.cancelled === undefined) narrator.warn('There is no third order: none is cancelled.');
-  else await cancelAndResume(stage, worker, roles.cancelled);
-  await worker.stop();
-
-  const problems = await report(narrator, onlooker, roles, settings.worldLog);
-  for (const problem of problems) narrator.bad(problem);
-  return problems.length === 0 ? 0 : 1;
-}
-
-/** @throws StoryError when there is nothing to place. */
-function readOrders(narrator: Narrator, path: string): readonly [Order, ...Order[]] {
-  const { orders, skipped, leftOut } = readOrdersFile(path);
-  narrator.stage('Orders');
-  narrator.say(`${counted(orders.length, 'order')} read from ${printable(path, 120)}.`);
-  narrator.sayEach(skipped.map(({ lineNumber, problem }) => `Line ${String(lineNumber)} skipped: ${problem}`));
-  if (leftOut > 0) narrator.warn(`${counted(leftOut, 'order')} left out: more prove nothing more.`);
-  const [first, ...others] = orders;
-  if (first === undefined) throw new StoryError('There is no order to place.');
-  return [first, ...others];
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 process.exitCode = await main();

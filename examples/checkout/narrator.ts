@@ -13,8 +13,12 @@ export class Narrator {
 
   /** Begins a numbered part of the story. */
   stage(text: string): void {
-    this.#write('');
+    this.blank();
     this.#write(this.#style('bold', `${String(++this.#stages)}. ${text}`));
+  }
+
+  blank(): void {
+    this.#write('');
   }
 
   say(text: string): void {

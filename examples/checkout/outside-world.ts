@@ -19,9 +19,9 @@ export interface BodyRun {
 }
 
 export const warehouse = {
-  async reserve(item: string, quantity: number, call: { readonly idempotencyKey: string }): Promise<string> {
+  async reserve(_item: string, _quantity: number, call: { readonly idempotencyKey: string }): Promise<string> {
     await beSeen();
-    return `shelf-${call.idempotencyKey.slice(0, 8)}x${String(quantity)}`;
+    return `shelf-${call.idempotencyKey.slice(0, 8)}`;
   },
 };
 
@@ -36,7 +36,7 @@ export const payments = {
 export const carrier = {
   async ship(reservation: string, call: { readonly fencingToken: number }): Promise<string> {
     await beSeen();
-    return `parcel-${reservation}-epoch-${String(call.fencingToken)}`;
+    return `parcel-from-${reservation}-by-epoch-${String(call.fencingToken)}`;
   },
 };
 

@@ -1,95 +1,94 @@
-import type { Holdfast } from '../../src/index.js';
-import type { Order } from './checkout.js';
-import type { Narrator } from './narrator.js';
-import { readBodyRuns, type BodyRun } from './outside-world.js';
-import type { Roles } from './roles.js';
+import type { BodyRun } from './outside-world.js';
+import { recordedSteps } from './records.js';
+import type { Story } from './story.js';
 import { counted, layTable, printable } from './text.js';
+import { BODIES, type OrderFacts, runsOfStep, violationsOf } from './verify.js';
 
-const STEPS = ['reserve', 'charge', 'ship'] as const;
-/** More rows than that are not read; the checks are made for all orders. */
-const MOST_ROWS = 40;
+const MAX_ROWS = 40;
+const HEADING = ['order', 'status', 'what happened to it', 'epochs', ...BODIES.map((step) => `${step} ran`)];
 
-interface Finding {
-  readonly order: Order;
-  readonly row: readonly string[];
-  readonly problems: readonly string[];
-  readonly repeated: number;
+/** Shows what became of each order, and holds it against the promises. Returns whether all of them were kept. */
+export async function report(story: Story): Promise<boolean> {
+  const { narrator } = story;
+  narrator.stage('What became of the orders, by the account of the outside world');
+  const all = await gatherFacts(story);
+  for (const line of layTable(HEADING, all.slice(0, MAX_ROWS).map(rowOf))) narrator.say(line);
+  if (all.length > MAX_ROWS) narrator.say(`… and ${String(all.length - MAX_ROWS)} more.`);
+  return conclude(story, all);
 }
 
-/** Prints what each order did, and returns what is not as it should be. The judge is the outside world's log. */
-export async function report(
-  narrator: Narrator,
-  onlooker: Holdfast,
-  roles: Roles,
-  worldLog: string,
-): Promise<readonly string[]> {
-  narrator.stage('What each order did, and how often the body of each step was run');
-  const orders = [roles.killed, roles.zombie, roles.cancelled, ...roles.others].filter((order) => order !== undefined);
-  const runs = groupRuns(worldLog);
-  const findings: Finding[] = [];
-  for (const order of orders) findings.push(await examine(onlooker, roles, order, runs.get(order.id) ?? []));
-  const heading = ['order', 'status', 'epochs', ...STEPS, 'what happened'];
-  for (const line of layTable(
-    heading,
-    findings.slice(0, MOST_ROWS).map(({ row }) => row),
-  ))
-    narrator.say(line);
-  if (findings.length > MOST_ROWS) narrator.say(`… and ${String(findings.length - MOST_ROWS)} orders more.`);
-  const problems = findings.flatMap((finding) => finding.problems);
-  if (problems.length === 0) {
-    const repeated = findings.reduce((sum, finding) => sum + finding.repeated, 0);
-    narrator.good(
-      `   ${counted(orders.length, 'order')}: every recorded step ran once; ${counted(repeated, 'interrupted step')} ran again. One outcome each.`,
-    );
+async function gatherFacts(story: Story): Promise<readonly OrderFacts[]> {
+  const { holdfast } = story;
+  const runs = groupByOrder(story.bodyRuns());
+  const all: OrderFacts[] = [];
+  for (const { order, role } of story.cast) {
+    const { status, epoch } = await holdfast.admin.get(order.id);
+    all.push({
+      order,
+      role,
+      status,
+      epoch,
+      recorded: await recordedSteps(holdfast, order.id),
+      recordedBefore: story.recordedAtInterruption(order.id),
+      runs: runs.get(order.id) ?? [],
+    });
   }
-  return problems;
+  return all;
 }
 
-async function examine(onlooker: Holdfast, roles: Roles, order: Order, runs: readonly BodyRun[]): Promise<Finding> {
-  const { status, epoch } = await onlooker.admin.get(order.id);
-  const steps = (await onlooker.admin.steps(order.id)).items;
-  const problems: string[] = [];
-  const say = (problem: string): void => void problems.push(`Order ${printable(order.id)}: ${problem}`);
-  if (status !== 'SUCCESS') say(`is ${status}`);
-  const counts: string[] = [];
-  let repeated = 0;
-  for (const name of STEPS) {
-    const mine = runs.filter((run) => run.step === name);
-    const recorded = steps.find((step) => step.name === name);
-    const expected = name === 'charge' && (order === roles.killed || order === roles.zombie) ? 2 : undefined;
-    counts.push(String(mine.length));
-    repeated += Math.max(0, mine.length - 1);
-    if (recorded === undefined) say(`"${name}" is not on record`);
-    else if (mine.filter((run) => run.epoch === recorded.epoch).length !== 1)
-      say(`"${name}" did not run once where it was recorded`);
-    else if (mine.some((run) => run.epoch > recorded.epoch)) say(`"${name}" ran again after it had been recorded`);
-    if (mine.length > 1 && (order === roles.cancelled || epoch === 1))
-      say(`"${name}" ran more than once without having been interrupted`);
-    if (expected !== undefined && mine.length !== expected)
-      say(`"${name}" ran ${String(mine.length)} times, not ${String(expected)}`);
-    if (new Set(mine.map((run) => run.idempotencyKey)).size > 1) say(`"${name}" showed different idempotency keys`);
-  }
-  return {
-    order,
-    row: [printable(order.id), status, String(epoch), ...counts, fateOf(order, roles, epoch)],
-    problems,
-    repeated,
-  };
-}
-
-function fateOf(order: Order, roles: Roles, epoch: number): string {
-  if (order === roles.killed) return 'killed in "charge", recovered';
-  if (order === roles.zombie) return 'frozen in "charge", taken over';
-  if (order === roles.cancelled) return 'cancelled, resumed';
-  return epoch > 1 ? 'its worker was killed, recovered' : 'completed';
-}
-
-function groupRuns(worldLog: string): Map<string, BodyRun[]> {
+function groupByOrder(runs: readonly BodyRun[]): ReadonlyMap<string, readonly BodyRun[]> {
   const groups = new Map<string, BodyRun[]>();
-  for (const run of readBodyRuns(worldLog)) {
+  for (const run of runs) {
     const group = groups.get(run.orderId);
     if (group === undefined) groups.set(run.orderId, [run]);
     else group.push(run);
   }
   return groups;
+}
+
+function rowOf(facts: OrderFacts): readonly string[] {
+  return [
+    printable(facts.order.id),
+    facts.status,
+    whatHappened(facts),
+    String(facts.epoch),
+    ...BODIES.map((step) => timesText(runsOfStep(facts, step))),
+  ];
+}
+
+function timesText(times: number): string {
+  return ['never', 'once', 'twice'][times] ?? `${String(times)} times`;
+}
+
+function whatHappened({ role, epoch }: OrderFacts): string {
+  switch (role) {
+    case 'killed':
+      return 'killed in charge and recovered';
+    case 'zombie':
+      return 'frozen in charge, taken over (zombie)';
+    case 'cancelled':
+      return 'cancelled and resumed';
+    case 'undisturbed':
+      return epoch === 1 ? 'completed' : 'recovered while being packed';
+  }
+}
+
+function conclude(story: Story, all: readonly OrderFacts[]): boolean {
+  const { narrator } = story;
+  const violations = [...story.violations, ...all.flatMap(violationsOf)];
+  narrator.blank();
+  if (violations.length > 0) {
+    narrator.bad(`FAILED: ${counted(violations.length, 'promise')} broken.`);
+    narrator.sayEach(violations, 20);
+    return false;
+  }
+  const recorded = all.reduce((sum, facts) => sum + facts.recorded.length, 0);
+  const again = all.flatMap((facts) =>
+    BODIES.filter((step) => runsOfStep(facts, step) > 1).map((step) => `${step} of ${printable(facts.order.id)}`),
+  );
+  narrator.good(
+    `OK: ${counted(all.length, 'order')} succeeded; each of ${counted(recorded, 'recorded step')} was recorded once and never run again.`,
+  );
+  narrator.good(`    Only what was interrupted ran twice, with the same idempotency key: ${again.join(', ')}.`);
+  return true;
 }

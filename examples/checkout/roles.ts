@@ -1,17 +1,18 @@
 import type { Order } from './checkout.js';
 
-/** Which order plays which part. With few orders some parts are not played. */
-export interface Roles {
-  /** Its worker is killed in the middle of its charge. */
-  readonly killed: Order;
-  /** Its worker is frozen in the middle of its charge, for longer than the lease. */
-  readonly zombie: Order | undefined;
-  readonly cancelled: Order | undefined;
-  /** Start with the killed one, in the same worker. */
-  readonly others: readonly Order[];
+/** What is going to happen to an order. */
+export type Role = 'killed' | 'zombie' | 'cancelled' | 'undisturbed';
+
+export interface CastOrder {
+  readonly order: Order;
+  readonly role: Role;
 }
 
-export function castRoles(orders: readonly [Order, ...Order[]]): Roles {
-  const [killed, zombie, cancelled, ...others] = orders;
-  return { killed, zombie, cancelled, others };
+/** Windows has no way to freeze a process from outside. */
+export const CAN_FREEZE = process.platform !== 'win32';
+
+/** Gives out the roles in the order of the file, as far as the orders go. */
+export function castOrders(orders: readonly Order[]): readonly CastOrder[] {
+  const roles: Role[] = CAN_FREEZE ? ['killed', 'zombie', 'cancelled'] : ['killed', 'cancelled'];
+  return orders.map((order, index) => ({ order, role: roles[index] ?? 'undisturbed' }));
 }

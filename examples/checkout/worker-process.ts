@@ -1,128 +1,149 @@
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Order } from './checkout.js';
 import type { Cleanup } from './cleanup.js';
-import { HOLD_VARIABLE, type Hold } from './hold.js';
+import { type Hold, HOLD_VARIABLE } from './hold.js';
 import type { FromWorker, ToWorker } from './messages.js';
 import { WORLD_LOG_VARIABLE } from './outside-world.js';
 import { StoryError } from './story-error.js';
 
-/** Longer than anything in the story takes: then something is wrong. */
-const LONGEST_WAIT_MS = 40_000;
+const WORKER_PROGRAM = fileURLToPath(new URL('./worker.ts', import.meta.url));
+const LONGEST_WAIT_MS = 30_000;
 
-/** What all workers of one story share. */
+/** What all workers of the story are given. */
 export interface WorkerSettings {
   readonly databaseUrl: string;
   readonly schema: string;
-  readonly worldLog: string;
+  readonly worldLogPath: string;
 }
 
-/** A worker in a process of its own, as the story sees it. */
-export class WorkerProcess {
-  readonly #child: ChildProcess;
-  readonly #heard: FromWorker[] = [];
-  readonly #listeners = new Set<() => void>();
+type Kind = FromWorker['kind'];
+type Message<K extends Kind> = Extract<FromWorker, { readonly kind: K }>;
 
-  private constructor(
-    readonly name: string,
-    child: ChildProcess,
-  ) {
-    this.#child = child;
-    child.on('message', (message: FromWorker) => {
-      this.#heard.push(message);
-      this.#wake();
-    });
-    child.on('exit', () => {
-      this.#wake();
-    });
+interface Waiting {
+  readonly take: (message: FromWorker) => boolean;
+  readonly fail: (reason: Error) => void;
+}
+
+/** A worker, seen from the story: a process that is told what to start, and that can be killed and frozen. */
+export class WorkerProcess {
+  readonly name: string;
+  readonly #child: ChildProcess;
+  readonly #received: FromWorker[] = [];
+  readonly #waiting = new Set<Waiting>();
+  readonly #exited: Promise<number | null>;
+  #hasExited = false;
+
+  /** Starts a worker and waits until it is at work. `hold` names a step in which it is to hang. */
+  static async launch(name: string, settings: WorkerSettings, cleanup: Cleanup, hold?: Hold): Promise<WorkerProcess> {
+    const worker = new WorkerProcess(name, settings, hold);
+    cleanup.add(() => worker.kill());
+    await worker.next('ready', () => true, 'being ready');
+    return worker;
   }
 
-  /** Starts a worker and waits until it is there. `hold`: the call in which it is to hang. */
-  static async start(name: string, settings: WorkerSettings, cleanup: Cleanup, hold?: Hold): Promise<WorkerProcess> {
-    const child = fork(fileURLToPath(new URL('worker.ts', import.meta.url)), [], {
-      // The loader that runs this program runs the worker too.
-      execArgv: process.execArgv,
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  private constructor(name: string, settings: WorkerSettings, hold: Hold | undefined) {
+    this.name = name;
+    this.#child = fork(WORKER_PROGRAM, {
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
       env: {
         ...process.env,
         DATABASE_URL: settings.databaseUrl,
         CHECKOUT_SCHEMA: settings.schema,
-        [WORLD_LOG_VARIABLE]: settings.worldLog,
+        [WORLD_LOG_VARIABLE]: settings.worldLogPath,
         ...(hold === undefined ? {} : { [HOLD_VARIABLE]: JSON.stringify(hold) }),
       },
     });
-    // A frozen process is killed too; one that has ended does not mind.
-    cleanup.add(() => child.kill('SIGKILL'));
-    const worker = new WorkerProcess(name, child);
-    await worker.hear('ready');
-    return worker;
+    this.#child.on('message', (message) => {
+      // Only worker.ts is at the other end.
+      this.#receive(message as FromWorker);
+    });
+    this.#exited = new Promise((resolve) => {
+      const end = (code: number | null): void => {
+        this.#hasExited = true;
+        for (const { fail } of this.#waiting) fail(new StoryError(`${this.name} ended before it was to.`));
+        resolve(code);
+      };
+      this.#child.once('exit', end);
+      this.#child.once('error', () => {
+        end(null);
+      });
+    });
   }
 
   get processId(): number {
     return this.#child.pid ?? 0;
   }
 
-  place(order: Order): void {
+  start(order: Order): void {
     this.#tell({ kind: 'start', order });
   }
 
+  /** Lets the step that hangs go on. A frozen process reads it when it is thawed. */
   letGo(): void {
     this.#tell({ kind: 'let-go' });
   }
 
-  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
-    this.#child.kill(signal);
-  }
-
+  /** As if the power went off. */
   async kill(): Promise<void> {
-    const exited = once(this.#child, 'exit');
+    if (this.#hasExited) return;
     this.#child.kill('SIGKILL');
-    await exited;
+    await this.#exited;
   }
 
-  /** Lets the worker give its work back and go. */
+  /** As if the machine stalled: nothing in the process runs, and its connections stay open. */
+  freeze(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.#child.kill('SIGCONT');
+  }
+
+  /** Ends it in an orderly way. */
   async stop(): Promise<void> {
-    const exited = once(this.#child, 'exit');
     this.#tell({ kind: 'stop' });
-    await exited;
+    const code = await this.#exited;
+    if (code !== 0) throw new StoryError(`${this.name} was asked to stop and ended with exit code ${String(code)}.`);
   }
 
-  /** The first message of a kind, about one order if given, that was heard or is going to be. */
-  async hear<Kind extends FromWorker['kind']>(
-    kind: Kind,
-    orderId?: string,
-  ): Promise<Extract<FromWorker, { readonly kind: Kind }>> {
-    const deadline = performance.now() + LONGEST_WAIT_MS;
-    for (;;) {
-      for (const message of this.#heard) {
-        if (message.kind !== kind) continue;
-        if (orderId === undefined || ('orderId' in message && message.orderId === orderId)) {
-          return message as Extract<FromWorker, { readonly kind: Kind }>;
-        }
-      }
-      if (this.#child.exitCode !== null || this.#child.signalCode !== null || performance.now() > deadline) {
-        throw new StoryError(`Worker ${this.name} was expected to say "${kind}", and ended or kept silent instead.`);
-      }
-      await this.#news(deadline - performance.now());
-    }
-  }
-
-  async #news(longestMs: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined;
-    await new Promise<void>((resolve) => {
-      this.#listeners.add(resolve);
-      timer = setTimeout(resolve, Math.max(0, longestMs));
+  /** The first message of a kind that fits, whether it has come already or not. */
+  next<K extends Kind>(kind: K, fits: (message: Message<K>) => boolean, what: string): Promise<Message<K>> {
+    const isIt = (message: FromWorker): message is Message<K> => message.kind === kind && fits(message as Message<K>);
+    const earlier = this.#received.find(isIt);
+    if (earlier !== undefined) return Promise.resolve(earlier);
+    return new Promise((resolve, reject) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(waiting);
+      };
+      const waiting: Waiting = {
+        take: (message) => {
+          if (!isIt(message)) return false;
+          end();
+          resolve(message);
+          return true;
+        },
+        fail: (reason) => {
+          end();
+          reject(reason);
+        },
+      };
+      const timer = setTimeout(() => {
+        waiting.fail(new StoryError(`Waited ${String(LONGEST_WAIT_MS)} ms in vain for ${this.name} ${what}.`));
+      }, LONGEST_WAIT_MS);
+      this.#waiting.add(waiting);
+      if (this.#hasExited) waiting.fail(new StoryError(`${this.name} ended before it was to.`));
     });
-    clearTimeout(timer);
   }
 
-  #wake(): void {
-    for (const listener of this.#listeners) listener();
-    this.#listeners.clear();
+  #receive(message: FromWorker): void {
+    this.#received.push(message);
+    for (const waiting of [...this.#waiting]) waiting.take(message);
   }
 
   #tell(message: ToWorker): void {
-    this.#child.send(message);
+    // A process that has gone meanwhile shows where something is waited for.
+    this.#child.send(message, () => undefined);
   }
 }

@@ -1,143 +1,225 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { waitUntil } from '../support/launch.js';
 
 let database: TestDatabase;
 let folder: string;
+/** The temporary directory of the program that is run: what it leaves there is seen. */
+let scratch: string;
+
 beforeAll(async () => {
   database = await createTestDatabase();
+});
+afterAll(() => database.drop());
+
+beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'holdfast-example-'));
+  scratch = join(folder, 'scratch');
+  await mkdir(scratch);
+  // An embedded server of root's runs as another user, who has to get there.
+  await chmod(folder, 0o755);
 });
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true });
-  await database.drop();
-});
+afterEach(() => rm(folder, { recursive: true, force: true }));
 
 interface Run {
   readonly exitCode: number | null;
   readonly output: string;
+  /** The process group in which the program and its workers ran. */
+  readonly group: number;
 }
 
-/** Runs the example as `npm start` does; `onOutput` may interfere. */
+/** Runs the example as `npm start` does, in a process group of its own; `onOutput` may interfere. */
 function runExample(
   args: readonly string[],
   databaseUrl: string,
-  onOutput?: (text: string, pid: number) => void,
+  onOutput?: (output: string, group: number) => void,
 ): Promise<Run> {
   return new Promise((resolve) => {
     const child = spawn(process.execPath, ['--import', 'tsx', 'examples/checkout/main.ts', ...args], {
-      env: { ...process.env, DATABASE_URL: databaseUrl },
+      env: { ...process.env, DATABASE_URL: databaseUrl, TMPDIR: scratch },
       stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
     });
+    const group = child.pid ?? 0;
     let output = '';
     const collect = (chunk: Buffer): void => {
       output += chunk.toString();
-      onOutput?.(output, child.pid ?? 0);
+      onOutput?.(output, group);
     };
     child.stdout.on('data', collect);
     child.stderr.on('data', collect);
     child.on('close', (exitCode) => {
-      resolve({ exitCode, output });
+      resolve({ exitCode, output, group });
     });
   });
 }
 
-async function ordersFile(name: string, content: string | Buffer): Promise<string> {
-  const path = join(folder, name);
+async function ordersFile(content: string | Buffer): Promise<string> {
+  const path = join(folder, 'orders.jsonl');
   await writeFile(path, content);
   return path;
 }
 
-async function leftBehind(): Promise<{ schemas: number; connections: number }> {
+function order(id: string, changes: object = {}): string {
+  return JSON.stringify({ id, item: 'Tea pot', quantity: 1, cents: 4_990, ...changes });
+}
+
+function isAlive(group: number): boolean {
+  try {
+    return process.kill(-group, 0);
+  } catch {
+    return false;
+  }
+}
+
+async function expectNothingLeft({ group }: Run): Promise<void> {
+  // The loader's compiler, a process of its own, hears of the end of the program a moment later.
+  await waitUntil(() => !isAlive(group), 'no process of its group lives');
+  // The loader keeps its cache there.
+  const files = (await readdir(scratch)).filter((name) => !name.startsWith('tsx-'));
+  expect(files, 'its temporary directory is empty').toEqual([]);
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
-  const { rows } = await client.query<{ schemas: number; connections: number }>(
-    `SELECT (SELECT count(*)::int FROM pg_namespace WHERE nspname LIKE 'checkout%') AS schemas,
-            (SELECT count(*)::int FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()) AS connections`,
-  );
-  await client.end();
-  return rows[0] ?? { schemas: -1, connections: -1 };
+  try {
+    const { rows: schemas } = await client.query(`SELECT nspname FROM pg_namespace WHERE nspname LIKE 'checkout%'`);
+    expect(schemas, 'no schema is left').toEqual([]);
+    // The server hears of a killed client when it next writes to it.
+    await waitUntil(async () => {
+      const { rows } = await client.query(
+        'SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+      );
+      return rows.length === 0;
+    }, 'no connection is left');
+  } finally {
+    await client.end();
+  }
 }
 
-async function expectNothingLeft(): Promise<void> {
-  await waitUntil(async () => {
-    const { schemas, connections } = await leftBehind();
-    return schemas === 0 && connections === 0;
-  }, 'nothing is left behind');
-}
-
-const order = (id: string): string => JSON.stringify({ id, item: 'Tea pot', quantity: 1, cents: 1 });
-
-test('the sample runs through every stage on a database that is given, and leaves nothing behind', async () => {
-  const { exitCode, output } = await runExample([], database.url);
-  expect(output).toContain('kill -9 for worker A');
-  expect(output).toMatch(/A-1001: reserve kept as recorded, went on from "charge"/);
-  expect(output).toContain('refused, its ownership token is not the recorded one');
-  expect(output).toMatch(/A-1003 is CANCELLED/);
-  expect(output).toMatch(/every recorded step ran once/);
-  expect(exitCode).toBe(0);
-  await expectNothingLeft();
+test('the sample is told to its end: kill, zombie, cancel, and everything recorded ran once', async () => {
+  const run = await runExample([], database.url);
+  for (const line of [
+    'A-1001 is just being charged; the others are being packed.',
+    'A-1001: epoch 1 → 2, continued from charge (kept reserve).',
+    'A-1004: epoch 1 → 2, continued from sleep (kept reserve, charge).',
+    'Its late write was refused: the record is unchanged.',
+    'It started no further step.',
+    'That is the same receipt.',
+    'Epoch 1 of A-1002: started, then taken over.',
+    'Epoch 2 of A-1002: recovered, then completed.',
+    'Cancelled while A-1003 was being packed: CANCELLED.',
+    'Resumed: it kept reserve, charge',
+    'OK: 8 orders succeeded; each of 32 recorded steps was recorded once and never run again.',
+    'Only what was interrupted ran twice, with the same idempotency key: charge of A-1001, charge of A-1002.',
+  ]) {
+    expect(run.output).toContain(line);
+  }
+  expect(run.output, 'no colours where no person looks').not.toContain('\u001b');
+  expect(run.exitCode).toBe(0);
+  await expectNothingLeft(run);
 });
 
-test('it sets up an embedded PostgreSQL by itself', async () => {
-  const path = await ordersFile('one.jsonl', `${order('only')}\n`);
-  const { exitCode, output } = await runExample(['--orders', path], '');
-  expect(output).toContain('an embedded PostgreSQL');
-  expect(output).toContain('There is no second order');
-  expect(output).toMatch(/1 order: every recorded step ran once/);
-  expect(exitCode).toBe(0);
+test('one order is enough, on an embedded PostgreSQL that it sets up and removes', async () => {
+  const run = await runExample(['--orders', await ordersFile(order('only'))], '');
+  expect(run.output).toContain('Records go to an embedded PostgreSQL');
+  expect(run.output.match(/Skipped: no order is left for it\./g)).toHaveLength(2);
+  expect(run.output).toContain('OK: 1 order succeeded; each of 4 recorded steps');
+  expect(run.exitCode).toBe(0);
+  await expectNothingLeft(run);
 });
 
-test('bad lines of an orders file are reported with their numbers and skipped', async () => {
-  const lines = [
-    `\ufeff${order('bom')}`,
-    '{"id": "broken',
-    `${order('crlf')}\r`,
-    '',
-    order('bom'),
-    JSON.stringify({ id: 'cheap', item: 'x', quantity: 1, cents: 0 }),
-    JSON.stringify({ id: 'nul\0', item: 'x', quantity: 1, cents: 1 }),
-    order(`🦀 "quoted" 'id'`),
-    'x'.repeat(10 * 1024 * 1024),
-    '[]',
+test('lines of a hostile file are reported with their numbers and skipped, the good ones are placed', async () => {
+  const lines: [text: string | Buffer, report?: string][] = [
+    [`\ufeff${order('mark')}\r`],
+    ['{"id": "broken\r', 'Line 2: not JSON'],
+    ['\r'],
+    [order('mark'), 'Line 4: order "mark" is on line 1 already'],
+    [order('free', { cents: 0 }), 'Line 5: not an order: cents'],
+    [order('more', { discount: 1 }), 'Line 6: not an order: Unrecognized key: "discount"'],
+    [order('nul\0'), 'Line 7: not an order: id: must not contain NUL'],
+    [order('half \ud83d'), 'Line 8: not an order: id: must not contain NUL or half of a surrogate pair'],
+    ['{"id":"raw\0"}', 'Line 9: not JSON'],
+    ['x'.repeat(10 * 1024 * 1024), 'Line 10: too long'],
+    [Buffer.from([0xff, 0xfe]), 'Line 11: not text in UTF-8'],
+    ['[]', 'Line 12: not an order'],
+    ['null', 'Line 13: not an order'],
+    ['{"__proto__":{"id":"x"}}', 'Line 14: not an order'],
+    [order('item with NUL', { item: 'a\0b\ud83dc' })],
+    [order(`🦀 "it's" \\ %s $1 --`)],
+    [order('\u001b[31mred')],
+    [order('two\u2028lines')],
   ];
-  const path = await ordersFile('hostile.jsonl', lines.join('\n'));
-  const { exitCode, output } = await runExample(['--orders', path], database.url);
-  expect(output).toContain('3 orders read');
-  for (const lineNumber of [2, 5, 6, 7, 9, 10]) expect(output).toContain(`Line ${String(lineNumber)} skipped`);
-  expect(output).toMatch(/3 orders: every recorded step ran once/);
-  expect(exitCode).toBe(0);
-  await expectNothingLeft();
+  const content = Buffer.concat(lines.flatMap(([text]) => [Buffer.from(text), Buffer.from('\n')]));
+  const run = await runExample(['--orders', await ordersFile(content)], database.url);
+  for (const [, report] of lines) if (report !== undefined) expect(run.output).toContain(report);
+  expect(run.output).toContain('5 orders, 12 lines skipped.');
+  expect(run.output).toContain(`🦀 "it's" \\ %s $1 --`);
+  expect(run.output).toContain('\\u{1b}[31mred');
+  expect(run.output, 'no order steers the terminal').not.toContain('\u001b');
+  expect(run.output).toContain('OK: 5 orders succeeded');
+  expect(run.exitCode).toBe(0);
+  await expectNothingLeft(run);
 });
 
-test.each<[string, string[], number, RegExp]>([
-  ['a file that is not there', ['--orders', 'no-such-file'], 1, /There is no file/],
-  ['an unknown option', ['--order', 'x'], 2, /Usage/],
-  ['a request for help', ['--help'], 0, /Usage/],
-])('%s gets an answer', async (_, args, expected, text) => {
-  const { exitCode, output } = await runExample(args, database.url);
-  expect(output).toMatch(text);
-  expect(exitCode).toBe(expected);
+test('a file without a usable order ends with a message and exit code 1', async () => {
+  for (const content of ['', '\ufeff\r\n\r\n', 'nonsense\n']) {
+    const run = await runExample(['--orders', await ordersFile(content)], database.url);
+    expect(run.output).toContain('has no usable order.');
+    expect(run.exitCode).toBe(1);
+    await expectNothingLeft(run);
+  }
 });
 
-test('a file without a usable line gets an answer', async () => {
-  const { exitCode, output } = await runExample(['--orders', await ordersFile('empty.jsonl', '\n\n')], database.url);
-  expect(output).toContain('There is no order to place');
-  expect(exitCode).toBe(1);
+test.each<[what: string, args: string[], exitCode: number, text: string]>([
+  ['a file that is not there', ['--orders', 'no-such-file'], 1, 'There is no file "no-such-file".'],
+  ['a directory', ['--orders', '/'], 1, '"/" is a directory'],
+  ['an unknown option', ['--order', 'x'], 2, 'Usage: npm start'],
+  ['an argument that is no option', ['orders.jsonl'], 2, 'Usage: npm start'],
+  ['a request for help', ['--help'], 0, 'Usage: npm start'],
+])('%s gets an answer', async (_, args, exitCode, text) => {
+  const run = await runExample(args, database.url);
+  expect(run.output).toContain(text);
+  expect(run.exitCode).toBe(exitCode);
 });
 
-test('interrupted in the midst, it leaves no process, schema or connection behind', async () => {
-  let interrupted = false;
-  const { exitCode } = await runExample([], database.url, (output, pid) => {
-    if (interrupted || !output.includes('Another worker recovers')) return;
-    interrupted = true;
-    process.kill(pid, 'SIGINT');
+test('a database that cannot be reached gets an answer that does not repeat the password', async () => {
+  const run = await runExample([], 'postgresql://someone:open-sesame@127.0.0.1:1/nowhere');
+  expect(run.output).toContain('The database of DATABASE_URL cannot be used');
+  expect(run.output).not.toContain('open-sesame');
+  expect(run.exitCode).toBe(1);
+});
+
+test.each([
+  ['Worker A takes orders', 'SIGINT', 130],
+  ['SIGSTOP: worker C', 'SIGINT', 130],
+  ['Worker B carries on', 'SIGTERM', 143],
+] as const)('ended at "%s" by %s, it leaves nothing behind', async (moment, signal, exitCode) => {
+  let ended = false;
+  const run = await runExample([], database.url, (output, group) => {
+    if (ended || !output.includes(moment)) return;
+    ended = true;
+    // As a terminal does it: to every process of the group.
+    process.kill(-group, signal);
   });
-  expect(exitCode).toBe(130);
-  await expectNothingLeft();
+  expect(run.exitCode).toBe(exitCode);
+  expect(run.output).not.toContain('Error');
+  await expectNothingLeft(run);
+});
+
+test('when a worker is lost that was not to be, it says so, ends with exit code 1, and leaves nothing behind', async () => {
+  let killed = false;
+  const run = await runExample([], database.url, (output) => {
+    const worker = /Worker B carries on\n[^]*? Process (\d+)[^]*Its late write was refused/.exec(output)?.[1];
+    if (killed || worker === undefined) return;
+    killed = true;
+    process.kill(Number(worker), 'SIGKILL');
+  });
+  expect(run.output).toMatch(/Error: Worker B /);
+  expect(run.output).not.toContain('OK:');
+  expect(run.exitCode).toBe(1);
+  await expectNothingLeft(run);
 });
