@@ -8,6 +8,8 @@ import type { RunningExecution } from './execution-host.js';
 import type { Outcome } from './outcome.js';
 import { startTimer } from './timer.js';
 
+const LONGEST_ELAPSED_MS = 2 ** 31 - 1;
+
 // What a workflow can call besides steps. Each is numbered synchronously with the call, replays what is recorded, and
 // records what it waits for before it waits.
 
@@ -17,12 +19,9 @@ export function recordValue(execution: RunningExecution, name: string, produce: 
     const { seq, recorded } = execution.enter('value', name);
     if (recorded !== undefined) return execution.replayed(recorded);
     await execution.replayOver();
+    const step = { seq, name, kind: 'value', childId: null, startedAt: performance.now() } as const;
     const value = produce();
-    await recordResult(
-      execution,
-      { seq, name, kind: 'value', childId: null },
-      { output: await execution.host.serializer.encode(value), error: null },
-    );
+    await recordResult(execution, step, { output: await encode(execution, value), error: null });
     return value;
   });
 }
@@ -36,6 +35,7 @@ export function durableSleep(execution: RunningExecution, sleep: NonNullable<Int
       return;
     }
     await execution.replayOver();
+    const step = { seq, name: 'sleep', kind: 'sleep', childId: null, startedAt: performance.now() } as const;
     let remainingMs: number;
     if (recorded === undefined) {
       const intent = execution.host.store.recordIntent(execution.ownership, {
@@ -51,8 +51,7 @@ export function durableSleep(execution: RunningExecution, sleep: NonNullable<Int
       remainingMs = (recorded.remainingMs ?? 0) - execution.ageMs;
     }
     await elapse(execution, remainingMs);
-    const output = await execution.host.serializer.encode(undefined);
-    await recordResult(execution, { seq, name: 'sleep', kind: 'sleep', childId: null }, { output, error: null });
+    await recordResult(execution, step, { output: await encode(execution, undefined), error: null });
   });
 }
 
@@ -67,7 +66,7 @@ export function callChild(
     const { seq, recorded } = execution.enter('workflow', definition.name);
     if (recorded?.complete === true) return execution.replayed(recorded);
     await execution.replayOver();
-    const call = { seq, name: definition.name, kind: 'workflow' } as const;
+    const call = { seq, name: definition.name, kind: 'workflow', startedAt: performance.now() } as const;
     const childId =
       recorded?.childId ??
       (await orRecordFailure(execution, { ...call, childId: null }, () =>
@@ -92,7 +91,7 @@ export function startChildHandle(
       return execution.host.handleOf(recorded.childId ?? '');
     }
     await execution.replayOver();
-    const call = { seq, name: definition.name, kind: 'start' } as const;
+    const call = { seq, name: definition.name, kind: 'start', startedAt: performance.now() } as const;
     const childId = await orRecordFailure(execution, { ...call, childId: null }, () =>
       startChild(execution, definition, args, options, call),
     );
@@ -106,7 +105,8 @@ export function awaitOutcome(execution: RunningExecution, workflowId: string): P
     const { seq, recorded } = execution.enter('outcome', 'result', workflowId);
     if (recorded !== undefined) return execution.replayed(recorded);
     await execution.replayOver();
-    return awaitAndRecord(execution, { seq, name: 'result', kind: 'outcome', childId: workflowId });
+    const startedAt = performance.now();
+    return awaitAndRecord(execution, { seq, name: 'result', kind: 'outcome', childId: workflowId, startedAt });
   });
 }
 
@@ -115,6 +115,26 @@ interface StepIdentity {
   readonly name: string;
   readonly kind: StepKind;
   readonly childId: string | null;
+  /** When this execution came to it, by the monotonic clock. */
+  readonly startedAt: number;
+}
+
+async function encode(execution: RunningExecution, value: unknown): Promise<string> {
+  try {
+    return await execution.host.serializer.encode(value);
+  } catch (error) {
+    execution.blockUnrecordable(error);
+    throw error;
+  }
+}
+
+async function encodeError(execution: RunningExecution, thrown: unknown): Promise<string> {
+  try {
+    return await execution.host.serializer.encodeError(thrown);
+  } catch (error) {
+    execution.blockUnrecordable(error);
+    throw error;
+  }
 }
 
 async function recordResult(
@@ -122,7 +142,9 @@ async function recordResult(
   step: StepIdentity,
   result: Pick<RecordedStep, 'output' | 'error'>,
 ): Promise<void> {
-  const refused = await execution.checkpoint({ ...step, ...result, attempts: 1, attemptErrors: null, elapsedMs: 0 });
+  const { startedAt, ...identity } = step;
+  const elapsedMs = Math.min(Math.round(performance.now() - startedAt), LONGEST_ELAPSED_MS);
+  const refused = await execution.checkpoint({ ...identity, ...result, attempts: 1, attemptErrors: null, elapsedMs });
   if (refused !== undefined) {
     throw new WriteRefusedError(`The database refuses the result of ${step.kind} "${step.name}".`, { cause: refused });
   }
@@ -142,7 +164,7 @@ async function orRecordFailure<Result>(
   } catch (error) {
     // The end of the execution is nobody's result.
     execution.assertRunning();
-    await recordResult(execution, step, { output: null, error: await execution.host.serializer.encodeError(error) });
+    await recordResult(execution, step, { output: null, error: await encodeError(execution, error) });
     throw error;
   }
 }
@@ -173,7 +195,8 @@ async function startChild(
   const start: WorkflowStart = await host.prepare(definition, args, options, childId);
   const token = randomUUID();
   const child = { ...start, token, onParentCancel: options.onParentCancel ?? 'cancel' };
-  const intent = host.store.recordIntent(ownership, { ...call, child });
+  const { seq, name, kind } = call;
+  const intent = host.store.recordIntent(ownership, { seq, name, kind, child });
   const answer = await execution.write(intent);
   if (answer.kind === 'child-name-taken') {
     throw new WorkflowIdConflictError(
