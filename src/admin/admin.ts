@@ -1,3 +1,4 @@
+import { notFound } from '../engine/not-found.js';
 import { checkWorkflowId, newWorkflowId } from '../engine/workflow-id.js';
 import type { AdminStore, ControlAnswer, ControlCause, WorkflowQuery } from '../store/admin-store.js';
 import type {
@@ -19,7 +20,7 @@ import type {
   WorkflowFilter,
 } from './admin-api.js';
 import { parseArgument, SCHEMAS } from './arguments.js';
-import { type ControlVerb, notFound, resultOf } from './control-result.js';
+import { type ControlVerb, resultOf } from './control-result.js';
 import { auditDetails, stepDetails, type ValueReader, workflowDetails } from './details.js';
 
 /** What an {@link Admin} is made of. */

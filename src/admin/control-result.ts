@@ -1,10 +1,6 @@
-import {
-  StepNotFoundError,
-  WorkflowExistsError,
-  WorkflowNotFoundError,
-  WorkflowStateError,
-} from '../errors/admin-errors.js';
+import { StepNotFoundError, WorkflowExistsError, WorkflowStateError } from '../errors/admin-errors.js';
 import type { HoldfastError } from '../errors/holdfast-error.js';
+import { notFound } from '../engine/not-found.js';
 import type { ControlAnswer, ControlRefusal } from '../store/admin-store.js';
 import type { ControlResult } from './admin-api.js';
 
@@ -27,12 +23,6 @@ export function resultOf(verb: ControlVerb, workflowId: string, answer: ControlA
     case 'failed':
       throw answer.error;
   }
-}
-
-export function notFound(workflowId: string): WorkflowNotFoundError {
-  return new WorkflowNotFoundError(
-    `There is no workflow "${workflowId}": it was never started, or it has been deleted.`,
-  );
 }
 
 function refusalError(verb: ControlVerb, workflowId: string, status: string, refusal: ControlRefusal): HoldfastError {

@@ -4,11 +4,10 @@ import type { StartOptions } from '../api/workflow-options.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
 import type { IntentAnswer, IntentRecord, RecordedStep, StepKind, WorkflowStart } from '../store/store.js';
 import type { WorkflowDefinition } from './definitions.js';
+import { elapsedSince } from './elapsed.js';
 import type { RunningExecution } from './execution-host.js';
 import type { Outcome } from './outcome.js';
 import { startTimer } from './timer.js';
-
-const LONGEST_ELAPSED_MS = 2 ** 31 - 1;
 
 // What a workflow can call besides steps. Each is numbered synchronously with the call, replays what is recorded, and
 // records what it waits for before it waits.
@@ -143,7 +142,7 @@ async function recordResult(
   result: Pick<RecordedStep, 'output' | 'error'>,
 ): Promise<void> {
   const { startedAt, ...identity } = step;
-  const elapsedMs = Math.min(Math.round(performance.now() - startedAt), LONGEST_ELAPSED_MS);
+  const elapsedMs = elapsedSince(startedAt);
   const refused = await execution.checkpoint({ ...identity, ...result, attempts: 1, attemptErrors: null, elapsedMs });
   if (refused !== undefined) {
     throw new WriteRefusedError(`The database refuses the result of ${step.kind} "${step.name}".`, { cause: refused });

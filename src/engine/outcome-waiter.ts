@@ -1,7 +1,7 @@
-import { WorkflowNotFoundError } from '../errors/admin-errors.js';
 import { HoldfastClosedError } from '../errors/usage-errors.js';
 import type { FoundOutcome, WorkflowStore } from '../store/store.js';
 import type { Outcome } from './outcome.js';
+import { notFound } from './not-found.js';
 import { runOutsideScope } from './scope.js';
 
 interface Waiting {
@@ -146,10 +146,4 @@ export class OutcomeWaiter {
 
 function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error('The wait was aborted.', { cause: reason });
-}
-
-export function notFound(workflowId: string): WorkflowNotFoundError {
-  return new WorkflowNotFoundError(
-    `There is no workflow "${workflowId}": it was never started, or it has been deleted.`,
-  );
 }

@@ -3,11 +3,10 @@ import { PayloadCodecError } from '../errors/value-errors.js';
 import { WriteRefusedError } from '../errors/workflow-errors.js';
 import type { StepRecord } from '../store/store.js';
 import type { StepDefinition } from './definitions.js';
+import { elapsedSince } from './elapsed.js';
 import type { RunningExecution } from './execution-host.js';
 import { runInScope } from './scope.js';
 import { runAttempts, type AttemptHost, type StepEnd } from './step-attempts.js';
-
-const LONGEST_ELAPSED_MS = 2 ** 31 - 1;
 
 /** Runs one step call of a workflow: replays it, or runs its body and records what came of it. */
 export async function runStep(
@@ -89,7 +88,7 @@ async function recordOf(
     attempts: end.attempts,
     attemptErrors: end.failures.length === 0 ? null : await encodeFailures(execution, end.failures),
     childId: null,
-    elapsedMs: Math.min(Math.round(performance.now() - startedAt), LONGEST_ELAPSED_MS),
+    elapsedMs: elapsedSince(startedAt),
   };
   return { record, thrown };
 }

@@ -4,6 +4,7 @@ import type { Logger } from '../api/logger.js';
 import type { Engine, ExecutorState } from '../engine/engine.js';
 import { within } from '../engine/timer.js';
 import { HoldfastError } from '../errors/holdfast-error.js';
+import { HEARTBEATS_PER_LEASE } from '../store/store.js';
 import type { ExecutorIdentity, ExecutorStore, Ownership } from '../store/store.js';
 import { ClaimLoop } from './claim-loop.js';
 import { leastSuspicionMs, Reconciler } from './reconciler.js';
@@ -12,8 +13,6 @@ import { Requeues, type RequeuePolicy } from './requeues.js';
 import { elapsedMs, thisMoment, type Moment } from './moment.js';
 import type { WorkflowStore } from '../store/store.js';
 
-/** Heartbeats in one lease: two may fail before it lapses. */
-const HEARTBEATS_PER_LEASE = 3;
 /** How often a launch asks for the database's clock before it gives up. */
 const FIRST_HEARTBEAT_ATTEMPTS = 5;
 const FIRST_HEARTBEAT_PAUSE_MS = 100;

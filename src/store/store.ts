@@ -69,6 +69,9 @@ export interface ExecutorRegistration {
   readonly processId: number;
 }
 
+/** Heartbeats in one lease: two may fail before it lapses. */
+export const HEARTBEATS_PER_LEASE = 3;
+
 export interface HeartbeatAnswer {
   readonly state: 'renewed' | 'superseded' | 'unregistered';
   /** The database's clock, milliseconds since 1970. */

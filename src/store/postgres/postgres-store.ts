@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { Driver, NotificationStream, SqlParameter, SqlRow } from '../../drivers/driver.js';
 import { StoreClosedError } from '../../errors/store-errors.js';
+import { HEARTBEATS_PER_LEASE } from '../store.js';
 import type {
   ClaimedWorkflow,
   ClaimRequest,
@@ -40,7 +41,6 @@ import { isTransient } from './transient-errors.js';
 const DRAIN_CHECK_MS = 5;
 /** Longest wait for the reply to a heartbeat, and as a part of the lease: later it would be of no use. */
 const HEARTBEAT_TIMEOUT_MS = 5_000;
-const HEARTBEATS_PER_LEASE = 3;
 
 export interface PostgresStoreOptions {
   readonly driver: Driver;
