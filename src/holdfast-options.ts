@@ -3,6 +3,7 @@ import type { DriverTarget } from './drivers/open-driver.js';
 import type { ErrorClass, PayloadCodec } from './values/index.js';
 import type { Duration } from './api/duration.js';
 import type { Logger } from './api/logger.js';
+import type { QueueDefinition } from './api/queue.js';
 
 /** What `Holdfast.launch` takes. Everything but `workflows` has a default. */
 export interface HoldfastOptions {
@@ -11,6 +12,11 @@ export interface HoldfastOptions {
    * `@Workflow` methods as `{ name, instance }`.
    */
   readonly workflows: readonly WorkflowSource[];
+  /**
+   * Queues to be there. A declaration is applied when it is new or has changed since it was applied last, so that what is changed
+   * at run time outlives restarts. Every executor serves all queues, declared by itself or not. Default: none.
+   */
+  readonly queues?: readonly QueueDefinition[];
   /**
    * Where the records are: a connection string, a `Pool` of `pg`, or an `sql` of `postgres`. A pool that is given stays the
    * caller's: Holdfast does not end it. Default: the environment variable `DATABASE_URL`; without that, an embedded

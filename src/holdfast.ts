@@ -1,30 +1,37 @@
 import { randomUUID } from 'node:crypto';
 import type { HoldfastOptions } from './holdfast-options.js';
+import { onAbort } from './abort-wait.js';
 import type { Logger } from './api/logger.js';
+import type { EnqueueItem, EnqueueOptions, QueueOperations } from './api/queue.js';
 import type { WorkflowHandle } from './api/workflow-handle.js';
 import type { StartOptions } from './api/workflow-options.js';
 import { Admin } from './admin/admin.js';
 import type { Driver } from './drivers/driver.js';
 import { Catalog } from './engine/catalog.js';
 import { startChildHandle } from './engine/durable-calls.js';
+import { enqueueChild } from './engine/durable-enqueue.js';
 import { Engine } from './engine/engine.js';
 import { Handle, type HandleHost } from './engine/handle.js';
 import { OutcomeWaiter } from './engine/outcome-waiter.js';
 import { durableExecution } from './engine/scope.js';
 import { within } from './engine/timer.js';
 import { checkWorkflowId } from './engine/workflow-id.js';
+import { DeduplicationSweeper } from './fleet/deduplication-sweeper.js';
+import { Enqueuer, type EnqueueResult } from './fleet/enqueuer.js';
 import { Executor, type ExecutorHealth } from './fleet/executor.js';
+import { checkDeclarations, Queues } from './fleet/queues.js';
+import { encodeFixedErrors, type FixedErrors } from './fixed-errors.js';
 import { assertOneVersion } from './loaded-copies.js';
 import { checkOptions, type LaunchSettings } from './launch-options.js';
-import { BUILT_IN_ERRORS } from './built-in-errors.js';
-import { InvalidArgumentError } from './errors/admin-errors.js';
-import { MaxAttemptsExceededError, WorkflowCancelledError, WorkflowStuckError } from './errors/workflow-errors.js';
+import { makeSerializer } from './make-serializer.js';
+import type { QueueRecord } from './store/queue-store.js';
 import { replaceRunning } from './hot-reload.js';
 import { openDatabase } from './open-database.js';
 import { stderrLogger } from './stderr-logger.js';
 import { PostgresAdminStore } from './store/postgres/postgres-admin-store.js';
+import { PostgresQueueStore } from './store/postgres/postgres-queue-store.js';
 import { PostgresStore } from './store/postgres/postgres-store.js';
-import { ErrorRegistry, ValueSerializer } from './values/index.js';
+import type { ValueSerializer } from './values/index.js';
 
 /** Milliseconds that writes under way get to be answered, after everything else has ended. */
 const FINAL_DRAIN_MS = 2_000;
@@ -41,9 +48,14 @@ const OUTCOME_POLL_MS = 1_000;
 export class Holdfast {
   /** Cancel, resume, rewind, fork, delete, list and look at workflows. */
   readonly admin: Admin;
+  /** Defines, changes, pauses and shows queues. */
+  readonly queues: QueueOperations;
   readonly #driver: Driver;
   readonly #store: PostgresStore;
   readonly #adminStore: PostgresAdminStore;
+  readonly #queueStore: PostgresQueueStore;
+  readonly #enqueuer: Enqueuer;
+  readonly #sweeper: DeduplicationSweeper;
   readonly #engine: Engine;
   readonly #executor: Executor;
   readonly #waiter: OutcomeWaiter;
@@ -64,10 +76,16 @@ export class Holdfast {
     const settings = checkOptions(options);
     // Before anything is opened: a wrong registration needs no database to be found.
     const catalog = new Catalog(options.workflows);
-    return replaceRunning(options.hotReloadKey, () => Holdfast.#open(options, settings, catalog));
+    const queues = checkDeclarations(options.queues ?? []);
+    return replaceRunning(options.hotReloadKey, () => Holdfast.#open(options, settings, catalog, queues));
   }
 
-  static async #open(options: HoldfastOptions, settings: LaunchSettings, catalog: Catalog): Promise<Holdfast> {
+  static async #open(
+    options: HoldfastOptions,
+    settings: LaunchSettings,
+    catalog: Catalog,
+    queues: readonly QueueRecord[],
+  ): Promise<Holdfast> {
     const logger = options.logger ?? stderrLogger;
     const serializer = makeSerializer(options);
     const database = await openDatabase(options, settings, logger);
@@ -76,6 +94,7 @@ export class Holdfast {
         { options, settings, catalog, logger, serializer, driver: database.driver, stopDatabase: database.stop },
         await encodeFixedErrors(serializer),
       );
+      if (queues.length > 0) await holdfast.#queueStore.define(queues, { isDeclaration: true });
       await holdfast.#executor.register();
       holdfast.#run();
       return holdfast;
@@ -121,6 +140,14 @@ export class Holdfast {
       cancelledError: errors.cancelled,
       decode: (text) => serializer.decode(text),
     });
+    this.#queueStore = new PostgresQueueStore({ driver, schema });
+    this.queues = new Queues(this.#queueStore);
+    this.#enqueuer = new Enqueuer({
+      store: this.#queueStore,
+      prepare: (definition, args, options, workflowId) => this.#engine.prepare(definition, args, options, workflowId),
+      handleOf: (workflowId) => new Handle(this.#handles, workflowId),
+    });
+    this.#sweeper = new DeduplicationSweeper(this.#queueStore, logger);
     this.#handles = this.#handleHost(serializer);
   }
 
@@ -158,6 +185,60 @@ export class Holdfast {
     return handle as WorkflowHandle<Result>;
   }
 
+  /**
+   * Puts a workflow into a queue, or attaches to the one that has the given ID. When it returns, the workflow is on record and
+   * will be started when the queue's limits let it through. Any executor that knows its name may start it, on any app version;
+   * from then on it stays on that version. Inside a workflow, the child is recorded together with the checkpoint.
+   *
+   * @throws QueueNotFoundError
+   * @throws WorkflowDeduplicatedError with the ID of the workflow that holds the deduplication ID.
+   * @throws what `start` throws.
+   */
+  async enqueue<Arguments extends unknown[], Result>(
+    workflow: (...args: Arguments) => Promise<Result>,
+    options: EnqueueOptions,
+    ...args: Arguments
+  ): Promise<WorkflowHandle<Result>> {
+    const definition = this.#engine.catalog.definitionOf(workflow);
+    const parent = durableExecution();
+    if (parent !== undefined) {
+      return (await enqueueChild(parent, definition, args, options)) as WorkflowHandle<Result>;
+    }
+    this.#engine.assertAccepting();
+    const handle = await this.#enqueuer.enqueue(definition, options, args);
+    if (options.transaction === undefined) this.#executor.wake();
+    return handle as WorkflowHandle<Result>;
+  }
+
+  /**
+   * Enqueues many workflows with few statements, in the order of the list; at most 100,000. What `options` say holds for all of
+   * them, and what an item says for that one. Each has its own result: one that is refused does not keep the others back.
+   * Inside a workflow, it is one durable call an item.
+   */
+  async enqueueMany<Arguments extends unknown[], Result>(
+    workflow: (...args: Arguments) => Promise<Result>,
+    options: Omit<EnqueueOptions, 'workflowId'>,
+    items: readonly EnqueueItem<Arguments>[],
+  ): Promise<readonly EnqueueResult<Result>[]> {
+    const definition = this.#engine.catalog.definitionOf(workflow);
+    const parent = durableExecution();
+    if (parent !== undefined) {
+      const results = items.map(async ({ args, ...own }): Promise<EnqueueResult<unknown>> => {
+        try {
+          return { ok: true, handle: await enqueueChild(parent, definition, args, { ...options, ...own }) };
+        } catch (error) {
+          parent.assertRunning();
+          return { ok: false, error: error instanceof Error ? error : new Error(String(error)) };
+        }
+      });
+      return (await Promise.all(results)) as readonly EnqueueResult<Result>[];
+    }
+    this.#engine.assertAccepting();
+    const results = await this.#enqueuer.enqueueMany(definition, options, items);
+    if (options.transaction === undefined) this.#executor.wake();
+    return results as readonly EnqueueResult<Result>[];
+  }
+
   /** A handle for any workflow, wherever it runs. Whether there is one shows when it is asked. */
   handle<Result = unknown>(workflowId: string): WorkflowHandle<Result> {
     return new Handle(this.#handles, checkWorkflowId(workflowId));
@@ -190,6 +271,7 @@ export class Holdfast {
       },
     });
     this.#executor.run(this.#engine);
+    this.#sweeper.start();
   }
 
   /** A control operation may have taken a workflow away that runs here; or it has an outcome that somebody waits for. */
@@ -208,11 +290,13 @@ export class Holdfast {
   async #close(drainMs: number): Promise<void> {
     this.#engine.stopAccepting();
     await within(this.#executor.stopClaiming(), FINAL_DRAIN_MS);
+    await within(this.#sweeper.stop(), FINAL_DRAIN_MS);
     await within(this.#engine.idle(), drainMs);
     await within(this.#engine.giveBackAll(), FINAL_DRAIN_MS);
     await within(this.#executor.deregister(), FINAL_DRAIN_MS);
     await this.#store.close({ drainMs: FINAL_DRAIN_MS });
     this.#waiter.close();
+    this.#queueStore.close();
     await this.#adminStore.close();
     await this.#driver.close();
     await this.#stopDatabase();
@@ -234,23 +318,6 @@ export class Holdfast {
   }
 }
 
-function makeSerializer({ codecs = [], errors = [], maxValueBytes }: HoldfastOptions): ValueSerializer {
-  try {
-    return new ValueSerializer({
-      codecs,
-      errors: new ErrorRegistry([...BUILT_IN_ERRORS, ...errors]),
-      ...(maxValueBytes === undefined ? {} : { maxBytes: maxValueBytes }),
-    });
-  } catch (cause) {
-    throw new InvalidArgumentError(
-      'Two "codecs" or two "errors" have one name, or one of the "errors" is no class of errors.',
-      {
-        cause,
-      },
-    );
-  }
-}
-
 interface Parts {
   readonly options: HoldfastOptions;
   readonly settings: LaunchSettings;
@@ -259,48 +326,4 @@ interface Parts {
   readonly serializer: ValueSerializer;
   readonly driver: Driver;
   readonly stopDatabase: () => Promise<void>;
-}
-
-/** Errors that the database records by itself, encoded beforehand. */
-interface FixedErrors {
-  readonly deadLetter: string;
-  readonly stuck: string;
-  readonly cancelled: string;
-}
-
-async function encodeFixedErrors(serializer: ValueSerializer): Promise<FixedErrors> {
-  return {
-    deadLetter: await serializer.encodeError(
-      withoutStack(
-        new MaxAttemptsExceededError(
-          'The workflow was claimed as often as it may be and never ended. Find out why, then resume it for a fresh budget.',
-        ),
-      ),
-    ),
-    stuck: await serializer.encodeError(
-      withoutStack(
-        new WorkflowStuckError('Other writers kept changing the workflow: its executions made no progress.'),
-      ),
-    ),
-    cancelled: await serializer.encodeError(withoutStack(new WorkflowCancelledError('The workflow was cancelled.'))),
-  };
-}
-
-/** Where it was made says nothing about where it happened. */
-function withoutStack(error: Error): Error {
-  error.stack = `${error.name}: ${error.message}`;
-  return error;
-}
-
-function onAbort(signal: AbortSignal): (callback: (reason: Error) => void) => () => void {
-  return (callback) => {
-    const listener = (): void => {
-      callback(signal.reason instanceof Error ? signal.reason : new Error('Aborted.', { cause: signal.reason }));
-    };
-    if (signal.aborted) queueMicrotask(listener);
-    signal.addEventListener('abort', listener, { once: true });
-    return () => {
-      signal.removeEventListener('abort', listener);
-    };
-  };
 }

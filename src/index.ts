@@ -4,10 +4,26 @@ export type { StepContext, WorkflowContext } from './api/context.js';
 export type { Duration } from './api/duration.js';
 export type { HoldfastOptions } from './holdfast-options.js';
 export type { LogFields, Logger } from './api/logger.js';
+export type {
+  CallersTransaction,
+  Deduplication,
+  EnqueueItem,
+  EnqueueItemOptions,
+  EnqueueOptions,
+  QueueChanges,
+  QueueDefinition,
+  QueueDetails,
+  QueueLimits,
+  QueueOperations,
+  QueueSettings,
+  RateLimit,
+} from './api/queue.js';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './api/standard-schema.js';
 export type { RetryOptions, StepOptions } from './api/step-options.js';
 export type { WorkflowHandle, WorkflowStatus } from './api/workflow-handle.js';
 export type { StartOptions, WorkflowOptions } from './api/workflow-options.js';
+export { HoldfastClient, type ClientStartOptions } from './client.js';
+export type { ClientOptions } from './client-options.js';
 export { runStep, Step } from './decorators/step.js';
 export { defineWorkflow, Workflow } from './decorators/workflow.js';
 export type { DriverTarget } from './drivers/open-driver.js';
@@ -15,6 +31,7 @@ export { startEmbeddedPostgres, type EmbeddedPostgresOptions } from './drivers/e
 export type { NamedInstance, WorkflowSource } from './engine/catalog.js';
 export { now, random, sleep, step, uuid, workflow } from './engine/workflow-functions.js';
 export * from './errors/index.js';
+export type { EnqueueResult } from './fleet/enqueuer.js';
 export type { ExecutorHealth } from './fleet/executor.js';
 export { Holdfast } from './holdfast.js';
 export { VERSION } from './version.js';

@@ -16,10 +16,11 @@ const duration = z.custom<number | string>((value) => typeof value === 'number' 
 const callable = z.custom<(...args: never[]) => unknown>((value) => typeof value === 'function', 'must be a function');
 
 /** What needs no further knowledge to be checked; schema names, drivers and workflows are checked where they are used. */
-const optionsSchema = z.strictObject({
+export const optionsSchema = z.strictObject({
   workflows: z.array(
     z.custom<object>((value) => (typeof value === 'object' && value !== null) || typeof value === 'function'),
   ),
+  queues: z.array(z.custom<object>((value) => typeof value === 'object' && value !== null)).optional(),
   database: z
     .custom((value) => typeof value === 'string' || typeof value === 'object' || typeof value === 'function')
     .optional(),

@@ -20,13 +20,19 @@ export interface OpenDatabase {
   readonly stop: () => Promise<void>;
 }
 
+/** What the opening of a database can be given. */
+export type DatabaseOptions = Pick<
+  HoldfastOptions,
+  'database' | 'listenDatabase' | 'maxConnections' | 'migrate' | 'allowAsynchronousCommit' | 'signal'
+>;
+
 /**
  * Opens the database that the options name, waits until it can be reached, checks the server and the schema.
  * @throws LaunchTimeoutError, the reason of the options' signal, and whatever the checks find.
  */
 export async function openDatabase(
-  options: HoldfastOptions,
-  settings: LaunchSettings,
+  options: DatabaseOptions,
+  settings: Pick<LaunchSettings, 'schema' | 'launchTimeoutMs'>,
   logger: Logger,
 ): Promise<OpenDatabase> {
   assertSchemaName(settings.schema);
@@ -46,7 +52,7 @@ export async function openDatabase(
 }
 
 async function findDatabase(
-  options: HoldfastOptions,
+  options: DatabaseOptions,
 ): Promise<{ readonly target: DriverTarget; readonly stop: () => Promise<void> }> {
   const target = options.database ?? process.env['DATABASE_URL'];
   if (target !== undefined && target !== '') return { target, stop: () => Promise.resolve() };
@@ -64,8 +70,8 @@ function isRefusal(error: unknown): boolean {
 
 async function waitUntilReady(
   driver: Driver,
-  options: HoldfastOptions,
-  settings: LaunchSettings,
+  options: DatabaseOptions,
+  settings: Pick<LaunchSettings, 'schema' | 'launchTimeoutMs'>,
   logger: Logger,
 ): Promise<void> {
   const { launchTimeoutMs, schema } = settings;

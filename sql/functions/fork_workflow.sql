@@ -7,7 +7,8 @@
 --
 -- The copied rows get the record versions 1 to k in the source's order, so that they are replayed in it, and epoch 0: no
 -- execution of the new workflow wrote them. A child that the source is waiting for is shared: the fork waits for the same
--- one. The fork itself has no parent. p_app_version null means the source's.
+-- one. The fork itself has no parent; it waits at the end of the same queue, if
+-- there is one, and holds no deduplication ID. p_app_version null means the source's.
 --
 -- Every writer of a workflow's record holds its status row for update, so sharing that row's lock keeps the copy whole. An
 -- execution that meets it is answered 'locked' and tries again. One snapshot in one statement would need no lock, but a
@@ -47,10 +48,12 @@ BEGIN
 
   SELECT count(*) INTO v_copied FROM record_before(p_workflow_id, p_from_step);
   INSERT INTO workflow_status (workflow_id, name, instance, status, record_version, max_attempts, app_version, timeout_ms,
-                               deadline, attributes, forked_from, created_at, updated_at)
+                               deadline, attributes, forked_from, queue, priority, partition_key, queued_at,
+                               created_at, updated_at)
   VALUES (p_new_id, v_source.name, v_source.instance, 'ENQUEUED', v_copied + 1, v_source.max_attempts,
           coalesce(p_app_version, v_source.app_version), v_source.timeout_ms,
-          v_now + v_source.timeout_ms * interval '1 ms', v_source.attributes, p_workflow_id, v_now, v_now)
+          CASE WHEN v_source.queue IS NULL THEN v_now + v_source.timeout_ms * interval '1 ms' END, v_source.attributes,
+          p_workflow_id, v_source.queue, v_source.priority, v_source.partition_key, v_now, v_now, v_now)
   ON CONFLICT (workflow_id) DO NOTHING;
   IF NOT FOUND THEN
     -- The insert has waited for whoever was making that ID: a first try of this call, possibly.

@@ -2,7 +2,8 @@
 -- children that were cancelled, end with their parent and have not given it their outcome: else the parent would be resumed
 -- only to find its child cancelled. The part that resume and rewind share. p_root and p_by as in cancel_tree.
 --
--- Attempts, deadline, attention and wake-up begin anew. Everything recorded stays, so completed steps do not run again.
+-- Attempts, deadline, attention and wake-up begin anew; a workflow of a queue gets in line at the place that it had, and its
+-- deadline when it is claimed. Everything recorded stays, so completed steps do not run again.
 CREATE OR REPLACE FUNCTION resume_tree(
   p_workflow_ids text[], p_from text[], p_root text, p_by text, p_nonce uuid, p_actor text, p_reason text
 )
@@ -36,10 +37,11 @@ BEGIN
 
     UPDATE workflow_status s
        SET status = 'ENQUEUED', owner_token = NULL, record_version = s.record_version + 1, attempts = 0, wake_at = NULL,
-           deadline = v_now + s.timeout_ms * interval '1 ms', attention = NULL, attention_detail = NULL,
+           deadline = CASE WHEN s.queue IS NULL THEN v_now + s.timeout_ms * interval '1 ms' END, attention = NULL, attention_detail = NULL,
            updated_at = v_now, completed_at = NULL
      WHERE s.workflow_id = ANY (v_level);
 
+    PERFORM retake_deduplication(v_level);
     PERFORM record_control(v_level, 'resume', p_nonce, p_actor, p_reason, v_before, 'ENQUEUED', v_details, true);
 
     v_root := coalesce(v_root, v_level[1]);

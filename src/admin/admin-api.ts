@@ -35,6 +35,14 @@ export interface AdminOperations {
   resume(workflowIds: readonly string[], options?: ControlRequest): Promise<readonly BulkResult[]>;
 
   /**
+   * Changes a workflow's priority in its queue. Takes nothing away from an execution that runs it.
+   *
+   * @throws WorkflowNotFoundError
+   * @throws WorkflowStateError when it has ended.
+   */
+  prioritize(workflowId: string, options: PrioritizeRequest): Promise<ControlResult>;
+
+  /**
    * Takes a workflow back to before step `toStep` and lets it run again from there: that step and all later ones run
    * again, with the idempotency keys that they had. From any status.
    *
@@ -99,6 +107,11 @@ export interface ControlRequest {
 export interface CancelRequest extends ControlRequest {
   /** `keep` lets children go on. Default `cancel`. */
   readonly children?: 'cancel' | 'keep';
+}
+
+export interface PrioritizeRequest extends ControlRequest {
+  /** Lower goes first; a whole number of 32 bits. */
+  readonly priority: number;
 }
 
 export interface RewindRequest extends ControlRequest {
@@ -205,6 +218,14 @@ export interface WorkflowDetails {
   } | null;
   readonly forkedFrom: string | null;
   readonly attributes: Readonly<Record<string, unknown>> | null;
+  /** Its place in a queue. */
+  readonly queue: {
+    readonly name: string;
+    readonly priority: number;
+    readonly key: string | null;
+    /** Held until the workflow has ended. */
+    readonly deduplicationId: string | null;
+  } | null;
   /** Why a person has to look. */
   readonly attention: { readonly code: string; readonly detail: string | null } | null;
   readonly createdAt: Date;

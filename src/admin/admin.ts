@@ -14,6 +14,7 @@ import type {
   OwnershipDetails,
   Page,
   PageRequest,
+  PrioritizeRequest,
   RewindRequest,
   StepDetails,
   WorkflowDetails,
@@ -56,6 +57,12 @@ export class Admin implements AdminOperations {
   async resume(target: Target, options: ControlRequest = {}): Promise<ControlResult | readonly BulkResult[]> {
     const by = parseArgument(SCHEMAS.control, options, 'The options of resume');
     return this.#control('resume', target, (ids) => this.#parts.store.resume(ids, causeOf(by)));
+  }
+
+  async prioritize(workflowId: string, options: PrioritizeRequest): Promise<ControlResult> {
+    const { priority, ...by } = parseArgument(SCHEMAS.prioritize, options, 'The options of prioritize');
+    checkWorkflowId(workflowId);
+    return resultOf('prioritize', workflowId, await this.#parts.store.prioritize(workflowId, causeOf(by), priority));
   }
 
   async rewind(workflowId: string, options: RewindRequest): Promise<ControlResult> {

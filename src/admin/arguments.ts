@@ -57,6 +57,13 @@ export const SCHEMAS = {
   ids: z.array(z.unknown()).max(MAX_BULK_IDS),
   control: z.strictObject(cause),
   cancel: z.strictObject({ ...cause, children: z.enum(['cancel', 'keep']).default('cancel') }),
+  prioritize: z.strictObject({
+    ...cause,
+    priority: z
+      .int()
+      .min(-(2 ** 31) + 1)
+      .max(2 ** 31 - 1),
+  }),
   rewind: z.strictObject({ ...cause, toStep: step }),
   fork: z.strictObject({
     ...cause,

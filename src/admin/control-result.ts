@@ -4,7 +4,7 @@ import { notFound } from '../engine/not-found.js';
 import type { ControlAnswer, ControlRefusal } from '../store/admin-store.js';
 import type { ControlResult } from './admin-api.js';
 
-export type ControlVerb = 'cancel' | 'resume' | 'rewind' | 'fork' | 'delete';
+export type ControlVerb = 'cancel' | 'resume' | 'prioritize' | 'rewind' | 'fork' | 'delete';
 
 /** What the caller is told of a store's answer. @throws what the verb documents */
 export function resultOf(verb: ControlVerb, workflowId: string, answer: ControlAnswer): ControlResult {
@@ -42,7 +42,11 @@ function refusalError(verb: ControlVerb, workflowId: string, status: string, ref
     case 'status':
       return new WorkflowStateError(
         `Workflow "${workflowId}" is ${status}: cannot ${verb}. ` +
-          (verb === 'delete' ? 'Cancel it first, or delete it with force.' : 'Rewind it, or fork it, to run it again.'),
+          (verb === 'prioritize'
+            ? 'It waits for nothing any more.'
+            : verb === 'delete'
+              ? 'Cancel it first, or delete it with force.'
+              : 'Rewind it, or fork it, to run it again.'),
         { status, verb },
       );
   }

@@ -92,10 +92,10 @@ export class Engine implements ExecutionHost {
     options: StartOptions,
     args: readonly unknown[],
   ): Promise<WorkflowHandle<unknown>> {
-    this.#assertAccepting();
+    this.assertAccepting();
     const workflowId = options.workflowId ?? newWorkflowId();
     const start = await this.prepare(definition, args, options, workflowId);
-    this.#assertAccepting();
+    this.assertAccepting();
     this.#startsUnderWay += 1;
     try {
       await this.#startPrepared(definition, start);
@@ -246,7 +246,8 @@ export class Engine implements ExecutionHost {
     this.#idle.clear();
   }
 
-  #assertAccepting(): void {
+  /** @throws HoldfastClosedError */
+  assertAccepting(): void {
     if (!this.#accepting) throw new HoldfastClosedError('This Holdfast is closing: it starts nothing any more.');
   }
 }

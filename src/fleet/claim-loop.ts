@@ -1,11 +1,13 @@
 import type { Logger } from '../api/logger.js';
 import type { Engine, ExecutorState } from '../engine/engine.js';
 import { HoldfastError } from '../errors/holdfast-error.js';
-import type { ClaimedWorkflow, ExecutorStore, WorkflowStore } from '../store/store.js';
+import type { ClaimAnswer, ClaimedWorkflow, ExecutorStore, WorkflowStore } from '../store/store.js';
 import { Repeater } from './repeater.js';
 
 /** Workflows taken in one claim. A recovery of many is spread over claims, and so over executors. */
 const CLAIM_BATCH = 100;
+/** Executors that are told to ask again at the same time do not. */
+const AGAIN_JITTER_MS = 10;
 
 export interface ClaimLoopOptions {
   readonly store: ExecutorStore & Pick<WorkflowStore, 'verifyOwnership'>;
@@ -20,20 +22,26 @@ export interface ClaimLoopOptions {
 }
 
 /**
- * Claims what there is to run: what executors left whose lease has expired, what is due, and what was given back. At launch
- * at once, then at hints and, since hints get lost, at every poll. Polls are jittered, so that a fleet does not come at once.
+ * Claims what there is to run: what executors left whose lease has expired, what is due, what was given back, and what waits in
+ * queues. At launch at once, then at hints and, since hints get lost, at every poll. Polls are jittered, so that a fleet does not
+ * come at once.
  */
 export class ClaimLoop {
   readonly #options: ClaimLoopOptions;
   readonly #repeater: Repeater;
-  /** The last claim stopped because all slots were taken: there may be more. */
-  #isFull = false;
+  /** The last claim stopped because all slots were taken, here or in a queue: there may be more. */
+  #isLimited = false;
+  /** When the store wants to be asked again, in milliseconds from the last claim. */
+  #againInMs = Infinity;
+  #turns: string | null = null;
+  /** Executions that have ended. */
+  #freed = 0;
 
   constructor(options: ClaimLoopOptions) {
     this.#options = options;
     this.#repeater = new Repeater(
       () => this.#claimAll(),
-      () => options.pollMs * (0.75 + Math.random() / 2),
+      () => Math.min(options.pollMs * (0.75 + Math.random() / 2), this.#againInMs + Math.random() * AGAIN_JITTER_MS),
     );
   }
 
@@ -48,7 +56,8 @@ export class ClaimLoop {
 
   /** An execution has ended. What waits for its slot need not wait for the next poll. */
   slotFreed(): void {
-    if (this.#isFull) this.#repeater.wake();
+    this.#freed += 1;
+    if (this.#isLimited) this.#repeater.wake();
   }
 
   stop(): Promise<void> {
@@ -62,31 +71,44 @@ export class ClaimLoop {
 
   async #claimAll(): Promise<void> {
     const { engine, maxConcurrent, logger } = this.#options;
+    this.#againInMs = Infinity;
     try {
       for (;;) {
+        const freed = this.#freed;
         const limit = Math.min(CLAIM_BATCH, maxConcurrent - engine.runningCount);
-        this.#isFull = limit <= 0;
-        if (this.#isFull || (await this.#claim(limit, undefined, 0)) < limit) return;
+        this.#isLimited = limit <= 0;
+        if (limit <= 0) return;
+        const { workflows, isLimited, againInMs, turns } = await this.#claim(limit, undefined, 0);
+        this.#turns = turns;
+        this.#isLimited = isLimited;
+        if (workflows.length === limit) continue;
+        // A slot that got free while the claim looked elsewhere was not announced to anybody.
+        if (isLimited && freed !== this.#freed) continue;
+        if (againInMs === 0 && workflows.length > 0) continue;
+        this.#againInMs = againInMs ?? Infinity;
+        return;
       }
     } catch (error) {
       logger.warn('A claim failed.', { code: error instanceof HoldfastError ? error.code : undefined });
     }
   }
 
-  async #claim(limit: number, only: readonly string[] | undefined, requeues: number): Promise<number> {
+  async #claim(limit: number, only: readonly string[] | undefined, requeues: number): Promise<ClaimAnswer> {
     const { store, engine, executor, deadLetterError, lateMs } = this.#options;
     const sentAt = performance.now();
-    const claimed = await store.claim({
+    const answer = await store.claim({
       executor: executor.identity,
       appVersion: executor.appVersion,
       names: engine.catalog.names,
       limit,
       deadLetterError,
+      turns: this.#turns,
       ...(only === undefined ? {} : { only }),
     });
     const isLate = performance.now() - sentAt >= lateMs;
-    for (const workflow of isLate ? await this.#stillOwned(claimed) : claimed) engine.adopt(workflow, requeues);
-    return claimed.length;
+    const workflows = isLate ? await this.#stillOwned(answer.workflows) : answer.workflows;
+    for (const workflow of workflows) engine.adopt(workflow, requeues);
+    return answer;
   }
 
   async #stillOwned(claimed: readonly ClaimedWorkflow[]): Promise<readonly ClaimedWorkflow[]> {

@@ -16,6 +16,7 @@ export interface AdminStore extends ControlStore, RecordStore {
 export interface ControlStore {
   cancel(workflowIds: readonly string[], by: ControlCause, options: CancelOptions): Promise<readonly ControlAnswer[]>;
   resume(workflowIds: readonly string[], by: ControlCause): Promise<readonly ControlAnswer[]>;
+  prioritize(workflowId: string, by: ControlCause, priority: number): Promise<ControlAnswer>;
   rewind(workflowId: string, by: ControlCause, options: RewindOptions): Promise<ControlAnswer>;
   fork(workflowId: string, by: ControlCause, options: ForkOptions): Promise<ControlAnswer>;
   delete(workflowIds: readonly string[], by: ControlCause, options: DeleteOptions): Promise<readonly ControlAnswer[]>;
@@ -131,6 +132,12 @@ export interface WorkflowRecord {
   readonly forkedFrom: string | null;
   /** JSON text. */
   readonly attributes: string | null;
+  readonly queue: {
+    readonly name: string;
+    readonly priority: number;
+    readonly key: string | null;
+    readonly deduplicationId: string | null;
+  } | null;
   readonly attention: { readonly code: string; readonly detail: string | null } | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;

@@ -20,6 +20,8 @@ export interface WorkflowStore {
   /** Records one step result. Results of one workflow are recorded in the order of the calls. */
   checkpoint(ownership: Ownership, result: StepRecord): Promise<WriteAnswer>;
   recordIntent(ownership: Ownership, intent: IntentRecord): Promise<IntentAnswer>;
+  /** Enqueues a workflow together with the record of it. */
+  recordEnqueue(ownership: Ownership, record: EnqueueRecord): Promise<EnqueueRecordAnswer>;
   complete(ownership: Ownership, outcome: OutcomeRecord): Promise<WriteAnswer>;
   release(ownership: Ownership, release: ReleaseRecord): Promise<WriteAnswer>;
   /**
@@ -39,7 +41,7 @@ export interface ExecutorStore {
   registerExecutor(registration: ExecutorRegistration): Promise<number>;
   heartbeat(executor: ExecutorIdentity, leaseMs: number): Promise<HeartbeatAnswer>;
   deregisterExecutor(executor: ExecutorIdentity): Promise<void>;
-  claim(request: ClaimRequest): Promise<readonly ClaimedWorkflow[]>;
+  claim(request: ClaimRequest): Promise<ClaimAnswer>;
   /** What the executor owns by the store's account, to be compared with what it runs. */
   ownedWorkflows(executor: ExecutorIdentity): Promise<readonly OwnedWorkflow[]>;
 }
@@ -117,8 +119,11 @@ export interface StepRecord {
   readonly elapsedMs: number;
 }
 
-/** `step`: a body ran. `value`: now, random, uuid. `sleep`. `workflow`: a child's outcome. `start`: a child's handle. `outcome`: that of any workflow. */
-export type StepKind = 'step' | 'value' | 'sleep' | 'workflow' | 'start' | 'outcome';
+/**
+ * `step`: a body ran. `value`: now, random, uuid. `sleep`. `workflow`: a child's outcome. `start`: a child's handle.
+ * `enqueue`: the handle of a child in a queue. `outcome`: any workflow's.
+ */
+export type StepKind = 'step' | 'value' | 'sleep' | 'workflow' | 'start' | 'enqueue' | 'outcome';
 
 export interface IntentRecord {
   readonly seq: number;
@@ -138,6 +143,38 @@ export interface ChildStart extends WorkflowStart {
 export type IntentAnswer =
   | { readonly kind: 'written'; readonly remainingMs: number | null; readonly child: ChildAnswer | null }
   | { readonly kind: 'child-name-taken'; readonly name: string }
+  | Denied
+  | Refused;
+
+/** What a workflow is enqueued with. */
+export interface EnqueueRequest extends WorkflowStart {
+  readonly queue: string | null;
+  readonly priority: number;
+  readonly key: string | null;
+  readonly delayMs: number;
+  readonly deduplication: {
+    readonly id: string;
+    /** Null: until the workflow has ended. */
+    readonly windowMs: number | null;
+    readonly onConflict: 'reject' | 'attach';
+  } | null;
+}
+
+/** Nothing was written. */
+export type EnqueueRefusal =
+  { readonly kind: 'no-queue'; readonly queue: string } | { readonly kind: 'deduplicated'; readonly holder: string };
+
+export interface EnqueueRecord {
+  readonly seq: number;
+  readonly name: string;
+  readonly child: EnqueueRequest & { readonly onParentCancel: 'cancel' | 'abandon' };
+}
+
+export type EnqueueRecordAnswer =
+  /** `childId`: the workflow that is recorded; another one than asked for when it was attached to. */
+  | { readonly kind: 'written'; readonly childId: string }
+  | { readonly kind: 'child-name-taken'; readonly name: string }
+  | EnqueueRefusal
   | Denied
   | Refused;
 
@@ -193,6 +230,18 @@ export interface ClaimRequest {
   readonly only?: readonly string[];
   /** The encoded error that a workflow over its attempt limit ends with. */
   readonly deadLetterError: string;
+  /** `turns` of the claim before; null at the first. */
+  readonly turns: string | null;
+}
+
+export interface ClaimAnswer {
+  readonly workflows: readonly ClaimedWorkflow[];
+  /** Something waits in queues that their limits keep back: ask again when a slot gets free. */
+  readonly isLimited: boolean;
+  /** Ask again after this many milliseconds, whatever happens; null: nothing is known of. */
+  readonly againInMs: number | null;
+  /** Whose turn it is in the queues. The store's own text; null: nobody's in particular. */
+  readonly turns: string | null;
 }
 
 export interface ClaimedWorkflow {

@@ -13,7 +13,8 @@ export const WORKFLOW_COLUMNS = `
   ${ms('(l.workflow).wake_at')} AS wake_at, (l.workflow).timeout_ms::float8 AS timeout_ms,
   ${ms('(l.workflow).deadline')} AS deadline, (l.workflow).parent_id, (l.workflow).parent_seq,
   (l.workflow).parent_close, (l.workflow).forked_from, (l.workflow).attributes::text AS attributes,
-  (l.workflow).attention, (l.workflow).attention_detail, ${ms('(l.workflow).created_at')} AS created_at,
+  (l.workflow).queue, (l.workflow).priority, nullif((l.workflow).partition_key, '') AS partition_key,
+  (l.workflow).deduplication_id, (l.workflow).attention, (l.workflow).attention_detail, ${ms('(l.workflow).created_at')} AS created_at,
   ${ms('(l.workflow).updated_at')} AS updated_at, ${ms('(l.workflow).started_at')} AS started_at,
   ${ms('(l.workflow).completed_at')} AS completed_at, l.created_us::text AS created_us, l.input, l.output, l.error,
   l.has_more`;
@@ -37,6 +38,10 @@ export interface WorkflowSqlRow extends SqlRow {
   readonly parent_close: 'cancel' | 'abandon' | null;
   readonly forked_from: string | null;
   readonly attributes: string | null;
+  readonly queue: string | null;
+  readonly priority: number;
+  readonly partition_key: string | null;
+  readonly deduplication_id: string | null;
   readonly attention: string | null;
   readonly attention_detail: string | null;
   readonly created_at: number;
@@ -73,6 +78,15 @@ export function toWorkflowRecord(row: WorkflowSqlRow, withPayload: boolean): Wor
         : { workflowId: parentId, seq: parentSeq, onParentCancel: parentClose },
     forkedFrom: row.forked_from,
     attributes: row.attributes,
+    queue:
+      row.queue === null
+        ? null
+        : {
+            name: row.queue,
+            priority: row.priority,
+            key: row.partition_key,
+            deduplicationId: row.deduplication_id,
+          },
     attention: row.attention === null ? null : { code: row.attention, detail: row.attention_detail },
     createdAt: new Date(row.created_at),
     updatedAt: new Date(row.updated_at),

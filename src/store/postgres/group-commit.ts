@@ -146,7 +146,8 @@ export class GroupCommit {
   #statementFor(groups: readonly WorkflowGroup[]): WriteStatement {
     const lone = loneCheckpoint(groups);
     if (lone !== undefined) return this.#statements.lone(lone);
-    const { starts, checkpoints, completions, intents } = sortGroups(groups);
+    const { starts, checkpoints, completions, intents, enqueues } = sortGroups(groups);
+    if (enqueues.length > 0) return this.#statements.enqueues(enqueues);
     return intents.length > 0
       ? this.#statements.intents(intents)
       : this.#statements.combined(starts, checkpoints, completions);
@@ -194,12 +195,13 @@ export class GroupCommit {
   #answersByWrite(groups: readonly WorkflowGroup[], rows: readonly RefusalRow[]): Map<PendingWrite, RefusalRow> {
     const answers = new Map<PendingWrite, RefusalRow>();
     if (rows.length === 0) return answers;
-    const { starts, checkpoints, completions, intents } = sortGroups(groups);
+    const { starts, checkpoints, completions, intents, enqueues } = sortGroups(groups);
+    const apart: readonly PendingWrite[] = enqueues.length > 0 ? enqueues : intents;
     const flat = { start: starts, checkpoint: checkpoints.flatMap(({ writes }) => writes), complete: completions };
     for (const row of rows) {
       if (row.item === null) continue;
       const part: readonly PendingWrite[] =
-        row.part !== undefined ? flat[row.part] : intents.length > 0 ? intents : flat.checkpoint;
+        row.part !== undefined ? flat[row.part] : apart.length > 0 ? apart : flat.checkpoint;
       const write = part[row.item - 1];
       if (write === undefined) continue;
       answers.set(write, row);

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type {
+  EnqueueRecord,
+  EnqueueRecordAnswer,
   IntentAnswer,
   IntentRecord,
   OutcomeRecord,
@@ -95,4 +97,14 @@ export class PendingIntent extends Pending<IntentAnswer> {
   }
 }
 
-export type PendingWrite = PendingStart | PendingCheckpoint | PendingCompletion | PendingIntent;
+export class PendingEnqueue extends Pending<EnqueueRecordAnswer> {
+  readonly kind = 'enqueue';
+  constructor(
+    readonly ownership: Ownership,
+    readonly record: EnqueueRecord,
+  ) {
+    super(ownership.workflowId, ownership.token, sizeOf(record.child.input, record.child.attributes));
+  }
+}
+
+export type PendingWrite = PendingStart | PendingCheckpoint | PendingCompletion | PendingIntent | PendingEnqueue;

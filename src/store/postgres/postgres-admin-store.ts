@@ -46,6 +46,10 @@ export class PostgresAdminStore implements AdminStore {
     return this.#send(workflowIds, 'resume_workflow', by);
   }
 
+  prioritize(workflowId: string, by: ControlCause, priority: number): Promise<ControlAnswer> {
+    return this.#sendOne(workflowId, 'prioritize_workflow', by, ['int4', priority]);
+  }
+
   rewind(workflowId: string, by: ControlCause, { toStep, childError }: RewindOptions): Promise<ControlAnswer> {
     return this.#sendOne(workflowId, 'rewind_workflow', by, ['int4', toStep], ['text', childError]);
   }

@@ -4,8 +4,10 @@ import type { Driver, NotificationStream, SqlParameter, SqlRow } from '../../dri
 import { StoreClosedError } from '../../errors/store-errors.js';
 import { HEARTBEATS_PER_LEASE } from '../store.js';
 import type {
-  ClaimedWorkflow,
+  ClaimAnswer,
   ClaimRequest,
+  EnqueueRecord,
+  EnqueueRecordAnswer,
   ExecutorIdentity,
   ExecutorRegistration,
   FoundOutcome,
@@ -29,13 +31,23 @@ import { OutcomeAnnouncer } from './outcome-announcer.js';
 import {
   PendingCheckpoint,
   PendingCompletion,
+  PendingEnqueue,
   PendingIntent,
   PendingStart,
   type PendingWrite,
 } from './pending-write.js';
 import { release } from './release.js';
-import { toClaimed, toOutcome, type ClaimRow, type HistoryRow, type OutcomeRow } from './rows.js';
+import {
+  toClaimed,
+  toOutcome,
+  toReport,
+  type ClaimReportRow,
+  type ClaimRow,
+  type HistoryRow,
+  type OutcomeRow,
+} from './rows.js';
 import { isTransient } from './transient-errors.js';
+import { WorkAnnouncer } from './work-announcer.js';
 
 /** How often a store that is closing looks whether its writes are through, in milliseconds. */
 const DRAIN_CHECK_MS = 5;
@@ -57,6 +69,7 @@ export class PostgresStore implements Store {
   readonly #notifications: boolean;
   readonly #writer: GroupCommit;
   readonly #announcer: OutcomeAnnouncer;
+  readonly #workAnnouncer: WorkAnnouncer;
   readonly #closing = new AbortController();
   #stream: NotificationStream | undefined;
 
@@ -68,6 +81,7 @@ export class PostgresStore implements Store {
     this.#notifications = notifications;
     this.#writer = new GroupCommit(driver, schema);
     this.#announcer = new OutcomeAnnouncer(driver, `${schema}.outcome`);
+    this.#workAnnouncer = new WorkAnnouncer(driver, `${schema}.work`);
   }
 
   get versionConflicts(): number {
@@ -84,6 +98,12 @@ export class PostgresStore implements Store {
 
   recordIntent(ownership: Ownership, intent: IntentRecord): Promise<IntentAnswer> {
     return this.#submit(new PendingIntent(ownership, intent));
+  }
+
+  async recordEnqueue(ownership: Ownership, record: EnqueueRecord): Promise<EnqueueRecordAnswer> {
+    const answer = await this.#submit(new PendingEnqueue(ownership, record));
+    if (answer.kind === 'written' && record.child.delayMs === 0) this.#workAnnouncer.announce();
+    return answer;
   }
 
   complete(ownership: Ownership, outcome: OutcomeRecord): Promise<WriteAnswer> {
@@ -178,24 +198,31 @@ export class PostgresStore implements Store {
     ]);
   }
 
-  async claim(request: ClaimRequest): Promise<readonly ClaimedWorkflow[]> {
-    const { executor, appVersion, names, limit, only, deadLetterError } = request;
-    const claimed = await this.#ask<ClaimRow>(
-      'holdfast_claim_workflows',
+  async claim(request: ClaimRequest): Promise<ClaimAnswer> {
+    const { executor, appVersion, names, limit, only, deadLetterError, turns } = request;
+    const rows = await this.#ask<ClaimRow | ClaimReportRow>(
+      'holdfast_claim_work',
       `SELECT workflow_id, name, instance, token::text AS token, epoch::float8 AS epoch, deadline_in_ms,
-              record_version::float8 AS record_version, attempts, reason, input
-         FROM ${this.#call('claim_workflows')}($1::text, $2::int8, $3::text, $4::text[], $5::int4, $6::text[], $7::text)`,
-      [executor.executorId, executor.incarnation, appVersion, names, limit, only ?? null, deadLetterError],
+              record_version::float8 AS record_version, attempts, reason, input, has_history, report
+         FROM ${this.#call('claim_work')}(
+           $1::text, $2::int8, $3::text, $4::text[], $5::int4, $6::text[], $7::text, $8::text::jsonb)`,
+      [executor.executorId, executor.incarnation, appVersion, names, limit, only ?? null, deadLetterError, turns],
     );
-    if (claimed.length === 0) return [];
-    const history = await this.#ask<HistoryRow>(
+    const claimed = rows.filter((row): row is ClaimRow => row.workflow_id !== null);
+    const report = toReport(rows.find((row): row is ClaimReportRow => row.workflow_id === null));
+    return { workflows: toClaimed(claimed, await this.#history(claimed)), ...report };
+  }
+
+  #history(claimed: readonly ClaimRow[]): Promise<readonly HistoryRow[]> | readonly HistoryRow[] {
+    const ids = claimed.filter((row) => row.has_history).map((row) => row.workflow_id);
+    if (ids.length === 0) return [];
+    return this.#ask<HistoryRow>(
       'holdfast_load_history',
       `SELECT workflow_id, seq, name, kind, complete, output, error, child_id, remaining_ms,
               record_version::float8 AS record_version
          FROM ${this.#call('load_history')}($1::text[])`,
-      [claimed.map((row) => row.workflow_id)],
+      [ids],
     );
-    return toClaimed(claimed, history);
   }
 
   async ownedWorkflows({ executorId, incarnation }: ExecutorIdentity): Promise<readonly OwnedWorkflow[]> {
@@ -230,6 +257,7 @@ export class PostgresStore implements Store {
     }
     this.#closing.abort();
     this.#announcer.close();
+    this.#workAnnouncer.close();
     this.#writer.close();
     await this.#stream?.close();
   }

@@ -10,4 +10,6 @@ export interface RefusalRow extends SqlRow {
   readonly found_detail: string | null;
   readonly remaining_ms?: number | null;
   readonly child?: 'created' | 'attached' | null;
+  /** The workflow that was enqueued or attached to. */
+  readonly child_id?: string | null;
 }

@@ -1,5 +1,5 @@
 import type { SqlRow } from '../../drivers/driver.js';
-import type { ClaimedWorkflow, FoundOutcome, RecordedStep, StepKind, TerminalStatus } from '../store.js';
+import type { ClaimAnswer, ClaimedWorkflow, FoundOutcome, RecordedStep, StepKind, TerminalStatus } from '../store.js';
 
 export interface OutcomeRow extends SqlRow {
   readonly workflow_id: string;
@@ -19,6 +19,14 @@ export interface ClaimRow extends SqlRow {
   readonly reason: 'recovered' | 'claimed';
   readonly deadline_in_ms: number | null;
   readonly input: string | null;
+  readonly has_history: boolean;
+}
+
+/** The last row of a claim: what waits in queues. */
+export interface ClaimReportRow extends SqlRow {
+  readonly workflow_id: null;
+  /** JSON. */
+  readonly report: string;
 }
 
 export interface HistoryRow extends SqlRow {
@@ -75,4 +83,15 @@ export function toClaimed(rows: readonly ClaimRow[], history: readonly HistoryRo
     input: row.input ?? '',
     history: steps.get(row.workflow_id) ?? [],
   }));
+}
+
+/** What the report says; without one, nothing waits in queues. */
+export function toReport(row: ClaimReportRow | undefined): Omit<ClaimAnswer, 'workflows'> {
+  if (row === undefined) return { isLimited: false, againInMs: null, turns: null };
+  const { limited, againInMs, turns } = JSON.parse(row.report) as {
+    readonly limited: boolean;
+    readonly againInMs: number | null;
+    readonly turns: unknown;
+  };
+  return { isLimited: limited, againInMs, turns: JSON.stringify(turns) };
 }

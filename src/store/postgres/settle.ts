@@ -1,6 +1,6 @@
 import { DatabaseError } from '../../errors/database-errors.js';
 import type { RefusalRow } from './refusal-row.js';
-import type { PendingIntent, PendingStart, PendingWrite } from './pending-write.js';
+import type { PendingEnqueue, PendingIntent, PendingStart, PendingWrite } from './pending-write.js';
 import type { Denied, IntentAnswer, StartAnswer } from '../store.js';
 import type { WorkflowGroup } from './write-batch.js';
 
@@ -33,8 +33,8 @@ export function settleGroup(group: WorkflowGroup, refusals: ReadonlyMap<PendingW
   for (let index = 0; index < writes.length; index++) {
     const write = writes[index] as PendingWrite;
     const refusal = refusals.get(write);
-    if (write.kind === 'intent') {
-      const again = settleIntent(write, refusal);
+    if (write.kind === 'intent' || write.kind === 'enqueue') {
+      const again = write.kind === 'intent' ? settleIntent(write, refusal) : settleEnqueue(write, refusal);
       if (again !== undefined) return { kind: 'again', group, delayMs: again };
       continue;
     }
@@ -101,6 +101,28 @@ function settleIntent(write: PendingIntent, row: RefusalRow | undefined): number
   write.ownership.recordVersion += 1;
   write.answer(answer);
   return undefined;
+}
+
+function settleEnqueue(write: PendingEnqueue, row: RefusalRow | undefined): number | undefined {
+  if (row === undefined) return lockedDelay(write);
+  const detail = row.found_detail ?? '';
+  switch (row.answer) {
+    case 'child_name_taken':
+      write.answer({ kind: 'child-name-taken', name: detail });
+      return undefined;
+    case 'no_queue':
+      write.answer({ kind: 'no-queue', queue: detail });
+      return undefined;
+    case 'deduplicated':
+      write.answer({ kind: 'deduplicated', holder: detail });
+      return undefined;
+    case null:
+      write.ownership.recordVersion += 1;
+      write.answer({ kind: 'written', childId: row.child_id ?? write.record.child.workflowId });
+      return undefined;
+    default:
+      return settleDenied(write, row);
+  }
 }
 
 function settleDenied(write: Exclude<PendingWrite, PendingStart>, refusal: RefusalRow): number | undefined {

@@ -1,6 +1,7 @@
 import type {
   PendingCheckpoint,
   PendingCompletion,
+  PendingEnqueue,
   PendingIntent,
   PendingStart,
   PendingWrite,
@@ -22,8 +23,13 @@ export interface WorkflowGroup {
   readonly writes: PendingWrite[];
 }
 
+/** What travels in one statement. */
+function vehicleOf({ kind }: PendingWrite): 'intents' | 'enqueues' | 'others' {
+  return kind === 'intent' ? 'intents' : kind === 'enqueue' ? 'enqueues' : 'others';
+}
+
 /**
- * One flush. Intents travel by themselves; starts, checkpoints and completions together. An execution appears once, and
+ * One flush. Intents travel by themselves, and so do enqueues; starts, checkpoints and completions together. An execution appears once, and
  * only its checkpoints are put together: they become one update of the workflow's row. Another execution of the same
  * workflow (an owner and a zombie in one process) is a group of its own, with its own check.
  */
@@ -46,6 +52,7 @@ export class WriteBatch {
   static shareOf(openRows: number, lanes: number): WriteBatch {
     return new WriteBatch(Math.max(LEAST_SHARE_ROWS, Math.ceil(openRows / lanes)));
   }
+  #vehicle: ReturnType<typeof vehicleOf> | undefined;
 
   /** Takes the write, unless that would break a rule; then it has to wait for a later batch. */
   add(write: PendingWrite): boolean {
@@ -53,12 +60,13 @@ export class WriteBatch {
     if (this.#rows > 0 && (write.alone || this.#bytes + write.bytes > MAX_BATCH_BYTES)) return false;
     const group = this.#groups.get(write.token);
     if (group === undefined) {
-      if (this.#rows > 0 && (write.kind === 'intent') !== this.isIntents) return false;
+      if (this.#vehicle !== undefined && this.#vehicle !== vehicleOf(write)) return false;
       this.#groups.set(write.token, { workflowId: write.workflowId, token: write.token, writes: [write] });
     } else {
       if (write.kind !== 'checkpoint' || group.writes[0]?.kind !== 'checkpoint') return false;
       group.writes.push(write);
     }
+    this.#vehicle = vehicleOf(write);
     this.#isClosed = write.alone;
     this.#rows += 1;
     this.#bytes += write.bytes;
@@ -67,11 +75,6 @@ export class WriteBatch {
 
   get groups(): readonly WorkflowGroup[] {
     return [...this.#groups.values()];
-  }
-
-  get isIntents(): boolean {
-    for (const group of this.#groups.values()) return group.writes[0]?.kind === 'intent';
-    return false;
   }
 
   get isEmpty(): boolean {
@@ -85,10 +88,11 @@ export interface SortedGroups {
   readonly checkpoints: WorkflowGroup[];
   readonly completions: PendingCompletion[];
   readonly intents: PendingIntent[];
+  readonly enqueues: PendingEnqueue[];
 }
 
 export function sortGroups(groups: readonly WorkflowGroup[]): SortedGroups {
-  const sorted: SortedGroups = { starts: [], checkpoints: [], completions: [], intents: [] };
+  const sorted: SortedGroups = { starts: [], checkpoints: [], completions: [], intents: [], enqueues: [] };
   for (const group of groups) {
     const [first] = group.writes;
     if (first === undefined) continue;
@@ -104,6 +108,9 @@ export function sortGroups(groups: readonly WorkflowGroup[]): SortedGroups {
         break;
       case 'intent':
         sorted.intents.push(first);
+        break;
+      case 'enqueue':
+        sorted.enqueues.push(first);
         break;
     }
   }

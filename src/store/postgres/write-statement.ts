@@ -1,6 +1,12 @@
 import type { SqlParameter } from '../../drivers/driver.js';
 import type { WorkflowGroup } from './write-batch.js';
-import type { PendingCheckpoint, PendingCompletion, PendingIntent, PendingStart } from './pending-write.js';
+import type {
+  PendingCheckpoint,
+  PendingCompletion,
+  PendingEnqueue,
+  PendingIntent,
+  PendingStart,
+} from './pending-write.js';
 
 /** One statement of the protocol, ready to send. The same text always has the same name. */
 export interface WriteStatement {
@@ -34,6 +40,10 @@ const COMPLETE_TYPES = ['text[]', 'uuid[]', 'int8[]', 'uuid[]', 'text[]', 'text[
 const INTENT_TYPES = [
   'text[]', 'uuid[]', 'int8[]', 'uuid[]', 'int4[]', 'text[]', 'text[]', 'int8[]', 'float8[]', 'text[]', 'text[]',
   'text[]', 'uuid[]', 'text[]', 'text[]', 'int4[]', 'int8[]', 'text[]',
+]; // prettier-ignore
+const ENQUEUE_TYPES = [
+  'text[]', 'uuid[]', 'int8[]', 'uuid[]', 'int4[]', 'text[]', 'text[]', 'text[]', 'text[]', 'text[]', 'text[]', 'text[]',
+  'int4[]', 'int8[]', 'text[]', 'text[]', 'int4[]', 'text[]', 'int8[]', 'text[]', 'int8[]', 'text[]',
 ]; // prettier-ignore
 
 /** What a combined statement can consist of, in the order of its parts. */
@@ -109,6 +119,30 @@ export class WriteStatements {
         ].join('\n'),
       ),
       parameters: intentColumns(writes),
+    };
+  }
+
+  /** Workflows that workflows enqueue, each by itself. */
+  enqueues(writes: readonly PendingEnqueue[]): WriteStatement {
+    const columns = ENQUEUE_TYPES.map((type, index) => `$${String(index + 1)}::${type}`).join(', ');
+    return {
+      name: 'holdfast_record_enqueues',
+      text: this.#text('enqueues', () =>
+        [
+          'SELECT r.item::int4 AS item, a.answer, a.found_status, a.found_epoch::float8 AS found_epoch,',
+          '  a.found_version::float8 AS found_version, a.found_detail, a.child_id',
+          `FROM (SELECT * FROM unnest(${columns}) WITH ORDINALITY AS u (workflow_id, token, version, nonce, seq, name,`,
+          '  kind, child_id, child_name, child_instance, child_input, child_close, child_max_attempts, child_timeout_ms,',
+          '  child_attributes, queue, priority, key, delay_ms, deduplication_id, window_ms, on_conflict, item)',
+          // As for intents. Deduplication IDs come in any order: two that are taken crosswise time out, and are split.
+          '  ORDER BY child_id COLLATE "C") r',
+          `CROSS JOIN LATERAL "${this.schema}".record_enqueue(r.workflow_id, r.token, r.version, r.nonce, r.seq, r.name,`,
+          '  r.kind, r.child_id, r.child_name, r.child_instance, r.child_input, r.child_close, r.child_max_attempts,',
+          '  r.child_timeout_ms, r.child_attributes, r.queue, r.priority, r.key, r.delay_ms, r.deduplication_id,',
+          '  r.window_ms, r.on_conflict) a',
+        ].join('\n'),
+      ),
+      parameters: enqueueColumns(writes),
     };
   }
 
@@ -217,5 +251,33 @@ function intentColumns(writes: readonly PendingIntent[]): SqlParameter[] {
     column(({ intent }) => intent.child?.maxAttempts ?? null),
     column(({ intent }) => intent.child?.timeoutMs ?? null),
     column(({ intent }) => intent.child?.attributes ?? null),
+  ];
+}
+
+function enqueueColumns(writes: readonly PendingEnqueue[]): SqlParameter[] {
+  const column = (pick: (write: PendingEnqueue) => string | number | null): SqlParameter => writes.map(pick);
+  return [
+    column(({ workflowId }) => workflowId),
+    column(({ ownership }) => ownership.token),
+    column(({ ownership }) => ownership.recordVersion),
+    column(({ nonce }) => nonce),
+    column(({ record }) => record.seq),
+    column(({ record }) => record.name),
+    column(() => 'enqueue'),
+    column(({ record }) => record.child.workflowId),
+    column(({ record }) => record.child.name),
+    column(({ record }) => record.child.instance),
+    column(({ record }) => record.child.input),
+    column(({ record }) => record.child.onParentCancel),
+    column(({ record }) => record.child.maxAttempts),
+    column(({ record }) => record.child.timeoutMs),
+    column(({ record }) => record.child.attributes),
+    column(({ record }) => record.child.queue),
+    column(({ record }) => record.child.priority),
+    column(({ record }) => record.child.key),
+    column(({ record }) => record.child.delayMs),
+    column(({ record }) => record.child.deduplication?.id ?? null),
+    column(({ record }) => record.child.deduplication?.windowMs ?? null),
+    column(({ record }) => record.child.deduplication?.onConflict ?? null),
   ];
 }

@@ -1,0 +1,63 @@
+import type { EnqueueItemOptions } from '../api/queue.js';
+import { InvalidArgumentError } from '../errors/admin-errors.js';
+import type { EnqueueRequest, WorkflowStart } from '../store/store.js';
+import { wholeNumber } from './definitions.js';
+import { parseDuration } from './duration.js';
+
+const LONGEST_QUEUE_NAME_BYTES = 255;
+const LONGEST_KEY_BYTES = 512;
+const LARGEST_PRIORITY = 2 ** 31 - 1;
+
+/**
+ * Adds to a checked start what its place in a queue is to be. Nothing has been written when this throws.
+ * @throws InvalidArgumentError
+ */
+export function prepareEnqueue(
+  start: WorkflowStart,
+  queue: string | undefined,
+  options: EnqueueItemOptions,
+): EnqueueRequest {
+  const { priority, key, delay, deduplication } = options;
+  if (queue === undefined && (priority !== undefined || key !== undefined)) {
+    throw new InvalidArgumentError(
+      'priority and key mean something in a queue only: name one with the option "queue".',
+    );
+  }
+  return {
+    ...start,
+    queue: queue === undefined ? null : checkQueueName(queue),
+    priority: priority === undefined ? 0 : wholeNumber(priority, -LARGEST_PRIORITY, LARGEST_PRIORITY, 'priority'),
+    key: key === undefined ? null : checkText(key, LONGEST_KEY_BYTES, 'key'),
+    delayMs: delay === undefined ? 0 : parseDuration(delay, 'delay'),
+    deduplication: deduplication === undefined ? null : checkDeduplication(deduplication),
+  };
+}
+
+/** @throws InvalidArgumentError */
+export function checkQueueName(name: unknown): string {
+  return checkText(name, LONGEST_QUEUE_NAME_BYTES, 'A queue name');
+}
+
+function checkDeduplication(
+  deduplication: NonNullable<EnqueueItemOptions['deduplication']>,
+): NonNullable<EnqueueRequest['deduplication']> {
+  const { id, window, onConflict } = deduplication;
+  if ((onConflict as unknown) !== 'reject' && (onConflict as unknown) !== 'attach') {
+    throw new InvalidArgumentError("deduplication.onConflict must be 'reject' or 'attach'.");
+  }
+  return {
+    id: checkText(id, LONGEST_KEY_BYTES, 'deduplication.id'),
+    windowMs: window === undefined ? null : parseDuration(window, 'deduplication.window'),
+    onConflict,
+  };
+}
+
+function checkText(value: unknown, longestBytes: number, what: string): string {
+  if (typeof value !== 'string' || value === '' || Buffer.byteLength(value) > longestBytes) {
+    throw new InvalidArgumentError(`${what} must be a text of 1 to ${String(longestBytes)} bytes.`);
+  }
+  if (/\0|\p{Surrogate}/u.test(value)) {
+    throw new InvalidArgumentError(`${what} must not contain NUL or half of a surrogate pair.`);
+  }
+  return value;
+}

@@ -1,0 +1,35 @@
+import type { CallersTransaction } from '../api/queue.js';
+import { InvalidArgumentError } from '../errors/admin-errors.js';
+import type { StatementRunner } from '../store/queue-store.js';
+
+/** What `pg` and `postgres` have in common once their names are left out. By shape: there may be several copies of them. */
+interface Shapes {
+  readonly query?: (text: string, values: unknown[]) => Promise<{ readonly rows: readonly unknown[] }>;
+  readonly unsafe?: (text: string, parameters: unknown[]) => Promise<readonly unknown[]>;
+  /** Pools of `pg` have it, and no client. */
+  readonly totalCount?: number;
+  /** An `sql` of `postgres` has it, and not what `begin` passes. */
+  readonly begin?: unknown;
+}
+
+/**
+ * How to run a statement inside the caller's transaction.
+ * @throws InvalidArgumentError for anything but a single connection.
+ */
+export function runnerOf(transaction: CallersTransaction): StatementRunner {
+  const shapes = transaction as Shapes;
+  if (shapes.totalCount !== undefined || shapes.begin !== undefined) {
+    throw new InvalidArgumentError(
+      'transaction is a pool. Pass the client with the open transaction: a client of pg, or what sql.begin of postgres passes.',
+    );
+  }
+  if (typeof shapes.unsafe === 'function') {
+    const { unsafe } = shapes;
+    return (text, parameter) => unsafe.call(transaction, text, [parameter]);
+  }
+  if (typeof shapes.query === 'function') {
+    const { query } = shapes;
+    return async (text, parameter) => (await query.call(transaction, text, [parameter])).rows;
+  }
+  throw new InvalidArgumentError('transaction is neither a client of pg nor what sql.begin of postgres passes.');
+}

@@ -1,0 +1,131 @@
+import type { CallersTransaction, EnqueueItem, EnqueueOptions } from '../api/queue.js';
+import type { WorkflowHandle } from '../api/workflow-handle.js';
+import type { WorkflowDefinition } from '../engine/definitions.js';
+import { enqueueRefusalError } from '../engine/enqueue-refusal.js';
+import { prepareEnqueue } from '../engine/prepare-enqueue.js';
+import { newWorkflowId } from '../engine/workflow-id.js';
+import { InvalidArgumentError } from '../errors/admin-errors.js';
+import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
+import type { EnqueueAnswer, QueueStore } from '../store/queue-store.js';
+import type { EnqueueRequest, WorkflowStart } from '../store/store.js';
+import { runnerOf } from './callers-transaction.js';
+
+/** Workflows that one call of `enqueueMany` takes. */
+const MAX_ITEMS = 100_000;
+
+export interface EnqueuerParts {
+  readonly store: QueueStore;
+  /** Checks and encodes what a workflow is to be started with. */
+  readonly prepare: (
+    definition: WorkflowDefinition,
+    args: readonly unknown[],
+    options: EnqueueOptions,
+    workflowId: string,
+  ) => Promise<WorkflowStart>;
+  readonly handleOf: (workflowId: string) => WorkflowHandle<unknown>;
+}
+
+/** One of several: its handle, or the error that enqueuing it alone would have thrown. */
+export type EnqueueResult<Result> =
+  { readonly ok: true; readonly handle: WorkflowHandle<Result> } | { readonly ok: false; readonly error: Error };
+
+/** Enqueues workflows from outside of workflows. */
+export class Enqueuer {
+  readonly #parts: EnqueuerParts;
+
+  constructor(parts: EnqueuerParts) {
+    this.#parts = parts;
+  }
+
+  async enqueue(
+    definition: WorkflowDefinition,
+    options: EnqueueOptions,
+    args: readonly unknown[],
+  ): Promise<WorkflowHandle<unknown>> {
+    const request = await this.#prepare(definition, options, args);
+    const [answer] = await this.#send([request], options.transaction);
+    if (answer === undefined) throw new TypeError('The store did not answer.');
+    const result = this.#resultOf(request, answer);
+    if (!result.ok) throw result.error;
+    return result.handle;
+  }
+
+  async enqueueMany(
+    definition: WorkflowDefinition,
+    common: EnqueueOptions,
+    items: readonly EnqueueItem<unknown[]>[],
+  ): Promise<readonly EnqueueResult<unknown>[]> {
+    if (items.length > MAX_ITEMS) {
+      throw new InvalidArgumentError(`One call enqueues at most ${String(MAX_ITEMS)} workflows.`);
+    }
+    const prepared = await Promise.all(items.map((item) => this.#attempt(definition, common, item)));
+    const requests = prepared.filter((item): item is EnqueueRequest => !(item instanceof Error));
+    const answers = requests.length === 0 ? [] : await this.#send(requests, common.transaction);
+    let next = 0;
+    return prepared.map((item) => {
+      if (item instanceof Error) return { ok: false, error: item };
+      const answer = answers[next++];
+      if (answer === undefined) throw new TypeError('The store did not answer for every workflow.');
+      return this.#resultOf(item, answer);
+    });
+  }
+
+  async #attempt(
+    definition: WorkflowDefinition,
+    common: EnqueueOptions,
+    { args, ...own }: EnqueueItem<unknown[]>,
+  ): Promise<EnqueueRequest | Error> {
+    try {
+      return await this.#prepare(definition, { ...common, ...own }, args);
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
+    }
+  }
+
+  async #prepare(
+    definition: WorkflowDefinition,
+    options: EnqueueOptions,
+    args: readonly unknown[],
+  ): Promise<EnqueueRequest> {
+    const start = await this.#parts.prepare(definition, args, options, options.workflowId ?? newWorkflowId());
+    return prepareEnqueue(start, options.queue, options);
+  }
+
+  #send(
+    requests: readonly EnqueueRequest[],
+    transaction: CallersTransaction | undefined,
+  ): Promise<readonly EnqueueAnswer[]> {
+    const { store } = this.#parts;
+    return transaction === undefined ? store.enqueue(requests) : store.enqueueIn(runnerOf(transaction), requests);
+  }
+
+  #resultOf(request: EnqueueRequest, answer: EnqueueAnswer): EnqueueResult<unknown> {
+    const { workflowId, name, deduplication } = request;
+    switch (answer.kind) {
+      case 'enqueued':
+        return { ok: true, handle: this.#parts.handleOf(workflowId) };
+      case 'exists':
+        if (answer.name === name) return { ok: true, handle: this.#parts.handleOf(workflowId) };
+        return {
+          ok: false,
+          error: new WorkflowIdConflictError(
+            `Workflow ID "${workflowId}" belongs to a workflow named "${answer.name}", not "${name}". Choose another ID.`,
+          ),
+        };
+      case 'deduplicated':
+        if (deduplication?.onConflict === 'attach') {
+          return { ok: true, handle: this.#parts.handleOf(answer.holder) };
+        }
+        return { ok: false, error: enqueueRefusalError(answer) };
+      case 'no-queue':
+        return { ok: false, error: enqueueRefusalError(answer) };
+      case 'refused':
+        return {
+          ok: false,
+          error: new WriteRefusedError(`The database refuses to enqueue workflow "${workflowId}".`, {
+            cause: answer.error,
+          }),
+        };
+    }
+  }
+}

@@ -1,0 +1,182 @@
+import { randomUUID } from 'node:crypto';
+import type { Driver, SqlParameter, SqlRow } from '../../drivers/driver.js';
+import { StoreClosedError } from '../../errors/store-errors.js';
+import type {
+  CountedQueue,
+  EnqueueAnswer,
+  QueueRecord,
+  QueueStore,
+  StatementRunner,
+  StoredQueue,
+} from '../queue-store.js';
+import type { EnqueueRequest } from '../store.js';
+import { backoffMs, pause } from './backoff.js';
+import { answersOf, EnqueueWriter, jsonOf, type EnqueueRefusalRow } from './enqueue-writer.js';
+import { isTransient } from './transient-errors.js';
+import { WorkAnnouncer } from './work-announcer.js';
+
+/** How long a call about queues is tried again before it is given up, in milliseconds. */
+const RETRY_FOR_MS = 60_000;
+
+const QUEUE_COLUMNS = `
+  (l.definition).name, (l.definition).concurrency, (l.definition).executor_concurrency, (l.definition).key_concurrency,
+  (l.definition).rate_limit, (l.definition).rate_period_ms::float8 AS rate_period_ms,
+  (l.definition).key_rate_limit, (l.definition).key_rate_period_ms::float8 AS key_rate_period_ms, (l.definition).paused,
+  (extract(epoch FROM (l.definition).created_at) * 1000)::float8 AS created_at,
+  (extract(epoch FROM (l.definition).updated_at) * 1000)::float8 AS updated_at,
+  l.waiting::float8 AS waiting, l.delayed::float8 AS delayed, l.running::float8 AS running`;
+
+interface QueueRow extends SqlRow {
+  readonly name: string;
+  readonly concurrency: number | null;
+  readonly executor_concurrency: number | null;
+  readonly key_concurrency: number | null;
+  readonly rate_limit: number | null;
+  readonly rate_period_ms: number | null;
+  readonly key_rate_limit: number | null;
+  readonly key_rate_period_ms: number | null;
+  readonly paused: boolean;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly waiting: number | null;
+  readonly delayed: number | null;
+  readonly running: number | null;
+}
+
+export interface PostgresQueueStoreOptions {
+  readonly driver: Driver;
+  /** Validated by the caller, quoted here. */
+  readonly schema: string;
+}
+
+/** The queue store on PostgreSQL: calls the functions of sql/functions by name, and nothing else. */
+export class PostgresQueueStore implements QueueStore {
+  readonly #driver: Driver;
+  readonly #schema: string;
+  readonly #writer: EnqueueWriter;
+  readonly #announcer: WorkAnnouncer;
+  readonly #closing = new AbortController();
+
+  constructor({ driver, schema }: PostgresQueueStoreOptions) {
+    this.#driver = driver;
+    this.#schema = schema;
+    this.#writer = new EnqueueWriter(driver, schema);
+    this.#announcer = new WorkAnnouncer(driver, `${schema}.work`);
+  }
+
+  async enqueue(requests: readonly EnqueueRequest[]): Promise<readonly EnqueueAnswer[]> {
+    const answers = await Promise.all(requests.map((request) => this.#writer.enqueue(request)));
+    const isWork = answers.some(({ kind }, index) => kind === 'enqueued' && requests[index]?.delayMs === 0);
+    if (isWork) this.#announcer.announce();
+    return answers;
+  }
+
+  async enqueueIn(
+    transaction: StatementRunner,
+    requests: readonly EnqueueRequest[],
+  ): Promise<readonly EnqueueAnswer[]> {
+    const text = `SELECT item, answer, found_detail AS detail FROM ${this.#call('enqueue_in_transaction')}($1::text::json)`;
+    const answers = new Array<EnqueueAnswer>(requests.length);
+    let open = requests.map((request, place) => ({ request, place, nonce: randomUUID() }));
+    while (open.length > 0) {
+      const found = answersOf(open, (await transaction(text, jsonOf(open))) as readonly EnqueueRefusalRow[]);
+      open = open.filter(({ place }, index) => {
+        const answer = found[index];
+        if (answer !== undefined) answers[place] = answer;
+        return answer === undefined;
+      });
+    }
+    return answers;
+  }
+
+  async define(queues: readonly QueueRecord[], { isDeclaration }: { readonly isDeclaration: boolean }): Promise<void> {
+    const json = JSON.stringify(queues.map(toColumns));
+    await this.#ask(`SELECT ${this.#call('define_queues')}($1::text::jsonb, $2::bool)`, [json, isDeclaration]);
+  }
+
+  async update(name: string, changes: Partial<QueueRecord> & { readonly paused?: boolean }): Promise<boolean> {
+    const [row] = await this.#ask<{ found: boolean }>(
+      `SELECT ${this.#call('update_queue')}($1::text, $2::text::jsonb) AS found`,
+      [name, JSON.stringify(toColumns(changes))],
+    );
+    return row?.found ?? false;
+  }
+
+  async list(): Promise<readonly StoredQueue[]> {
+    return (await this.#read(null)).map(toStored);
+  }
+
+  async get(name: string): Promise<CountedQueue | null> {
+    const [row] = await this.#read(name);
+    if (row === undefined) return null;
+    return { ...toStored(row), waiting: row.waiting ?? 0, delayed: row.delayed ?? 0, running: row.running ?? 0 };
+  }
+
+  async clearDeduplication(limit: number): Promise<void> {
+    await this.#driver.query(`SELECT ${this.#call('clear_deduplication')}($1::int4)`, [limit], {
+      prepare: 'holdfast_clear_deduplication',
+    });
+  }
+
+  close(): void {
+    this.#closing.abort();
+    this.#announcer.close();
+    this.#writer.close();
+  }
+
+  #read(name: string | null): Promise<readonly QueueRow[]> {
+    return this.#ask<QueueRow>(`SELECT ${QUEUE_COLUMNS} FROM ${this.#call('list_queues')}($1::text) l`, [name]);
+  }
+
+  /** Only for what may safely happen twice. */
+  async #ask<Row extends SqlRow>(text: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
+    const giveUpAt = performance.now() + RETRY_FOR_MS;
+    for (let attempt = 1; ; attempt++) {
+      if (this.#closing.signal.aborted) throw new StoreClosedError('The store is closed.');
+      try {
+        return await this.#driver.query<Row>(text, parameters);
+      } catch (error) {
+        if (!isTransient(error) || performance.now() >= giveUpAt) throw error;
+        await pause(backoffMs(attempt), this.#closing.signal);
+      }
+    }
+  }
+
+  #call(functionName: string): string {
+    return `"${this.#schema}".${functionName}`;
+  }
+}
+
+/** Keys that are missing stay missing: they are not to be changed. */
+function toColumns(queue: Partial<QueueRecord> & { readonly paused?: boolean }): Record<string, unknown> {
+  const { name, concurrency, executorConcurrency, keyConcurrency, rateLimit, keyRateLimit, paused } = queue;
+  return {
+    name,
+    concurrency,
+    executor_concurrency: executorConcurrency,
+    key_concurrency: keyConcurrency,
+    rate_limit: rateLimit === undefined ? undefined : (rateLimit?.limit ?? null),
+    rate_period_ms: rateLimit === undefined ? undefined : (rateLimit?.periodMs ?? null),
+    key_rate_limit: keyRateLimit === undefined ? undefined : (keyRateLimit?.limit ?? null),
+    key_rate_period_ms: keyRateLimit === undefined ? undefined : (keyRateLimit?.periodMs ?? null),
+    paused,
+  };
+}
+
+function toStored(row: QueueRow): StoredQueue {
+  return {
+    name: row.name,
+    concurrency: row.concurrency,
+    executorConcurrency: row.executor_concurrency,
+    keyConcurrency: row.key_concurrency,
+    rateLimit: toRate(row.rate_limit, row.rate_period_ms),
+    keyRateLimit: toRate(row.key_rate_limit, row.key_rate_period_ms),
+    paused: row.paused,
+    createdAt: new Date(row.created_at),
+    updatedAt: new Date(row.updated_at),
+  };
+}
+
+function toRate(limit: number | null, periodMs: number | null): QueueRecord['rateLimit'] {
+  return limit === null || periodMs === null ? null : { limit, periodMs };
+}
