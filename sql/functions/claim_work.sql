@@ -146,7 +146,7 @@ BEGIN
     END IF;
     SELECT * INTO v_pick
       FROM pick_from_queue(v_queue, ceil(v_left::numeric / (cardinality(v_queues) - v_place + 1))::integer, p_executor_id,
-                           p_incarnation, p_app_version, p_names, p_only, p_turns -> 'keys' ->> v_queue);
+                           p_incarnation, p_app_version, p_names, p_only, p_turns -> 'keys' ->> v_queue, v_recovered || v_due);
     v_ids := v_ids || v_pick.workflow_ids;
     v_left := v_left - cardinality(v_pick.workflow_ids);
     v_limited := v_limited OR v_pick.is_limited;

@@ -35,6 +35,7 @@ DECLARE
   v_first   integer;
   v_written integer;
   v_item    record;
+  v_taken   record;
 BEGIN
   SELECT coalesce(array_agg(r.place), '{}') INTO v_unknown
     FROM unnest(p_queues) WITH ORDINALITY AS r (queue, place)
@@ -56,8 +57,10 @@ BEGIN
     ELSIF v_first <> v_item.place THEN
       v_holders[v_item.place] := v_holders[v_first];
     ELSE
-      SELECT t.holder, t.took INTO v_holders[v_first], v_took[v_first]
-        FROM take_deduplication(v_item.queue, v_item.deduplication_id, v_item.workflow_id, v_item.held_until) t;
+      SELECT * INTO v_taken
+        FROM take_deduplication(v_item.queue, v_item.deduplication_id, v_item.workflow_id, v_item.held_until);
+      v_holders[v_first] := v_taken.holder;
+      v_took[v_first] := v_taken.took;
     END IF;
   END LOOP;
 

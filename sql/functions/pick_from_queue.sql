@@ -3,13 +3,14 @@
 -- order of the line. So what one key has waiting does not delay another one's.
 --
 -- is_limited: something may wait that a limit, or somebody else's claim, keeps back; again_in_ms, if it is known when to
--- ask again. has_more: p_take was all that kept it back. p_only restricts the pick to these IDs, out of turn.
+-- ask again. has_more: p_take was all that kept it back. p_pending: workflows that this transaction has picked before, by
+-- recovering them, and that do not count as this executor's yet. p_only restricts the pick to these IDs, out of turn.
 --
 -- Each key gets an equal share of the room; what a key leaves of it goes to those that have more, in a further round. Keys
 -- are looked at c_keys a call, whether they have room or not; the next call goes on after them.
 CREATE OR REPLACE FUNCTION pick_from_queue(
   p_queue text, p_take integer, p_executor_id text, p_incarnation bigint, p_app_version text, p_names text[],
-  p_only text[], p_after_key text,
+  p_only text[], p_after_key text, p_pending text[],
   OUT workflow_ids text[], OUT last_key text, OUT is_limited boolean, OUT has_more boolean,
   OUT again_in_ms double precision
 )
@@ -37,7 +38,9 @@ BEGIN
   has_more := false;
   SELECT * INTO v_room FROM queue_room(p_queue, p_executor_id, p_incarnation);
   again_in_ms := v_room.again_in_ms;
-  v_left := least(p_take, v_room.slots, v_room.runs);
+  SELECT coalesce(array_agg(s.partition_key), '{}') INTO v_taken
+    FROM workflow_status s WHERE s.workflow_id = ANY (p_pending) AND s.queue = p_queue;
+  v_left := greatest(least(p_take, v_room.slots, v_room.runs - cardinality(v_taken)), 0);
   IF v_left = 0 THEN
     is_limited := true;
     RETURN;

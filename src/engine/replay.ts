@@ -27,7 +27,7 @@ export class Replay {
 
   constructor(history: readonly RecordedStep[], onStall: (next: RecordedStep) => void) {
     for (const step of history) this.#bySeq.set(step.seq, step);
-    this.#ordered = history.filter((step) => step.complete || step.kind === 'start');
+    this.#ordered = history.filter((step) => step.complete || step.kind === 'start' || step.kind === 'enqueue');
     this.#onStall = onStall;
   }
 
