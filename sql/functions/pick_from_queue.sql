@@ -100,7 +100,7 @@ BEGIN
              -- What no execution has ever owned runs on any version.
              AND (s.app_version = p_app_version OR s.epoch = 0 AND s.forked_from IS NULL)
              AND s.workflow_id <> ALL (workflow_ids)
-           ORDER BY s.queued_at, s.workflow_id
+           ORDER BY s.queued_at
            LIMIT v_limits.take
              FOR NO KEY UPDATE SKIP LOCKED
         ) c;

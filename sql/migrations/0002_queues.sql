@@ -69,9 +69,9 @@ ALTER TABLE workflow_status
 
 -- Without what waits in queues, since a backlog must not be read by those who look for something else.
 DROP INDEX workflow_status_claimable;
-CREATE INDEX workflow_status_claimable ON workflow_status (created_at, workflow_id)
+CREATE INDEX workflow_status_claimable ON workflow_status (created_at) INCLUDE (workflow_id)
   WHERE status = 'ENQUEUED' AND queue IS NULL;
-CREATE INDEX workflow_status_line ON workflow_status (queue, priority, partition_key, queued_at, workflow_id)
+CREATE INDEX workflow_status_line ON workflow_status (queue, priority, partition_key, queued_at)
   WHERE status = 'ENQUEUED' AND queue IS NOT NULL;
 CREATE INDEX workflow_status_slots ON workflow_status (queue, partition_key)
   WHERE status IN ('PENDING', 'SUSPENDED') AND queue IS NOT NULL;

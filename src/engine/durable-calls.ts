@@ -153,7 +153,7 @@ async function recordResult(
  * A call that fails before anything of it is recorded is recorded as failed: code that catches the error goes on, and a
  * replay that found nothing under the call's number would wait for it.
  */
-async function orRecordFailure<Result>(
+export async function orRecordFailure<Result>(
   execution: RunningExecution,
   step: StepIdentity,
   work: () => Promise<Result>,

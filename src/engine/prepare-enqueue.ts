@@ -1,12 +1,29 @@
-import type { EnqueueItemOptions } from '../api/queue.js';
+import type { Deduplication, EnqueueItemOptions, EnqueueOptions } from '../api/queue.js';
+import type { StartOptions } from '../api/workflow-options.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import type { EnqueueRequest, WorkflowStart } from '../store/store.js';
 import { wholeNumber } from './definitions.js';
 import { parseDuration } from './duration.js';
+import { checkKnownOptions } from './known-options.js';
 
 const LONGEST_QUEUE_NAME_BYTES = 255;
 const LONGEST_KEY_BYTES = 512;
 const LARGEST_PRIORITY = 2 ** 31 - 1;
+
+const PLACE_OPTIONS: ReadonlySet<string> = new Set<Exclude<keyof EnqueueOptions, keyof StartOptions>>([
+  'queue',
+  'priority',
+  'key',
+  'delay',
+  'deduplication',
+  'transaction',
+]);
+const DEDUPLICATION_OPTIONS: ReadonlySet<string> = new Set<keyof Deduplication>(['id', 'window', 'onConflict']);
+
+/** What is left for the start, where an option that does not exist is found. */
+export function startOptionsOf(options: EnqueueOptions): StartOptions {
+  return Object.fromEntries(Object.entries(options).filter(([name]) => !PLACE_OPTIONS.has(name)));
+}
 
 /**
  * Adds to a checked start what its place in a queue is to be. Nothing has been written when this throws.
@@ -41,6 +58,7 @@ export function checkQueueName(name: unknown): string {
 function checkDeduplication(
   deduplication: NonNullable<EnqueueItemOptions['deduplication']>,
 ): NonNullable<EnqueueRequest['deduplication']> {
+  checkKnownOptions(deduplication, DEDUPLICATION_OPTIONS, 'deduplication');
   const { id, window, onConflict } = deduplication;
   if ((onConflict as unknown) !== 'reject' && (onConflict as unknown) !== 'attach') {
     throw new InvalidArgumentError("deduplication.onConflict must be 'reject' or 'attach'.");

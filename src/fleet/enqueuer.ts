@@ -1,8 +1,9 @@
 import type { CallersTransaction, EnqueueItem, EnqueueOptions } from '../api/queue.js';
 import type { WorkflowHandle } from '../api/workflow-handle.js';
+import type { StartOptions } from '../api/workflow-options.js';
 import type { WorkflowDefinition } from '../engine/definitions.js';
 import { enqueueRefusalError } from '../engine/enqueue-refusal.js';
-import { prepareEnqueue } from '../engine/prepare-enqueue.js';
+import { prepareEnqueue, startOptionsOf } from '../engine/prepare-enqueue.js';
 import { newWorkflowId } from '../engine/workflow-id.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
@@ -19,7 +20,7 @@ export interface EnqueuerParts {
   readonly prepare: (
     definition: WorkflowDefinition,
     args: readonly unknown[],
-    options: EnqueueOptions,
+    options: StartOptions,
     workflowId: string,
   ) => Promise<WorkflowStart>;
   readonly handleOf: (workflowId: string) => WorkflowHandle<unknown>;
@@ -87,7 +88,12 @@ export class Enqueuer {
     options: EnqueueOptions,
     args: readonly unknown[],
   ): Promise<EnqueueRequest> {
-    const start = await this.#parts.prepare(definition, args, options, options.workflowId ?? newWorkflowId());
+    const start = await this.#parts.prepare(
+      definition,
+      args,
+      startOptionsOf(options),
+      options.workflowId ?? newWorkflowId(),
+    );
     return prepareEnqueue(start, options.queue, options);
   }
 

@@ -455,14 +455,16 @@ describe('two executions of one workflow in one process', () => {
   async function takenOver(): Promise<{ zombie: Ownership; owner: Ownership }> {
     const zombie = await writer.started();
     await writer.store.release({ ...zombie }, { to: 'ENQUEUED', unspendAttempt: false });
-    const [claimed] = await writer.store.claim({
+    const { workflows } = await writer.store.claim({
       executor: writer.executor,
       appVersion: 'v1',
       names: ['flow'],
       limit: 1,
       only: [zombie.workflowId],
       deadLetterError: '""',
+      turns: null,
     });
+    const [claimed] = workflows;
     if (claimed === undefined) throw new Error('Not claimed.');
     writer.sent.length = 0;
     return { zombie, owner: claimed.ownership };
