@@ -33,6 +33,7 @@ AS $$
 DECLARE
   c_promoted CONSTANT integer := 1000;
   c_queues   CONSTANT integer := 100;
+  c_turns    CONSTANT integer := 1000;
   v_now       timestamptz := clock();
   v_recovered text[];
   v_due       text[];
@@ -43,7 +44,7 @@ DECLARE
   v_place     integer;
   v_left      integer;
   v_pick      record;
-  v_keys      jsonb := '{}';
+  v_keys      jsonb := coalesce(p_turns -> 'keys', '{}');
   v_limited   boolean := false;
   v_has_more  boolean := false;
   v_again_ms  double precision;
@@ -138,6 +139,10 @@ BEGIN
     WHEN p_only IS NULL THEN waiting_queues(p_turns ->> 'queue', c_queues)
     ELSE ARRAY(SELECT DISTINCT s.queue FROM workflow_status s
                 WHERE s.workflow_id = ANY (p_only) AND s.status = 'ENQUEUED' AND s.queue IS NOT NULL) END;
+  -- Turns outlive claims that come to nothing, and those that look at other queues.
+  IF (SELECT count(*) FROM jsonb_object_keys(v_keys)) > c_turns THEN
+    v_keys := '{}';
+  END IF;
   FOR v_place IN 1 .. cardinality(v_queues) LOOP
     v_queue := v_queues[v_place];
     IF v_left = 0 THEN
@@ -146,7 +151,7 @@ BEGIN
     END IF;
     SELECT * INTO v_pick
       FROM pick_from_queue(v_queue, ceil(v_left::numeric / (cardinality(v_queues) - v_place + 1))::integer, p_executor_id,
-                           p_incarnation, p_app_version, p_names, p_only, p_turns -> 'keys' ->> v_queue, v_recovered || v_due);
+                           p_incarnation, p_app_version, p_names, p_only, v_keys ->> v_queue, v_recovered || v_due);
     v_ids := v_ids || v_pick.workflow_ids;
     v_left := v_left - cardinality(v_pick.workflow_ids);
     v_limited := v_limited OR v_pick.is_limited;

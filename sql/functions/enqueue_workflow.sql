@@ -43,7 +43,7 @@ BEGIN
   CASE v_refused.answer
     WHEN 'no_queue' THEN
       RAISE EXCEPTION 'There is no queue "%".', p_queue
-        USING ERRCODE = 'HF001', HINT = 'Declare it in "queues" of launch, or define it with holdfast.queues.define.';
+        USING ERRCODE = 'HF001', HINT = 'Declare it in "queues" of launch, or define it with queues.define.';
     WHEN 'deduplicated' THEN
       IF p_on_conflict = 'reject' THEN
         RAISE EXCEPTION 'Another workflow holds the deduplication ID.'

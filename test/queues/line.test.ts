@@ -223,18 +223,27 @@ test('C17 names that an executor does not know are left, whatever waits behind t
   expect(await holdfast.handle('unknown').result()).toBe('new');
 });
 
-test('C41 a poison item does not block its queue, and its attempts are bounded', async () => {
-  const instance = defineWorkflow('poison', () => Promise.resolve());
-  const holdfast = await bed.launch({ workflows: [work, instance], queues: [{ name: 'q', concurrency: 1 }] });
+test('C41 an item that cannot be run here, or not be read, does not block its queue', async () => {
+  const holdfast = await bed.launch({ workflows: [work], queues: [{ name: 'q', concurrency: 1 }] });
   await bed.sql.query(`
-    SELECT holdfast.enqueue_workflow('poison', '[]', 'q', 'no-such-object', p_instance => 'nobody', p_max_attempts => 1);
+    SELECT holdfast.enqueue_workflow('work', '["x"]', 'q', 'no-such-object', p_instance => 'nobody');
     SELECT holdfast.enqueue_workflow('work', '["x"]', 'q', 'unreadable');
     UPDATE holdfast.workflow_input SET input = 'no JSON' WHERE workflow_id = 'unreadable'`);
   expect(await (await holdfast.enqueue(work, { queue: 'q' }, 'healthy', 'k', 0)).result()).toBe('healthy');
   await waitUntil(async () => (await statusOf('unreadable')) === 'BLOCKED', 'the unreadable one waits for a person');
   expect(await statusOf('no-such-object')).toBe('DELAYED');
-  await bed.sql.query(`UPDATE holdfast.workflow_status SET wake_at = now() WHERE workflow_id = 'no-such-object'`);
-  await waitUntil(async () => (await statusOf('no-such-object')) === 'DEAD_LETTER', 'its attempts are used up');
+});
+
+test('C41 an item that kills its process ends as a dead letter, and frees its slot', async () => {
+  const queues = [{ name: 'q', concurrency: 1 }];
+  const first = await bed.launch({ workflows: [work], queues });
+  const killer = await first.enqueue(work, { queue: 'q', maxAttempts: 1 }, 'killer', 'k', 60_000);
+  await waitUntil(() => live.order.length === 1, 'it runs');
+  const behind = await first.enqueue(work, { queue: 'q' }, 'behind', 'k', 0);
+  const second = await bed.launch({ workflows: [work] });
+  await bed.expireLease(first.executorId);
+  await expect(second.handle(killer.workflowId).result()).rejects.toMatchObject({ code: 'MAX_ATTEMPTS_EXCEEDED' });
+  expect(await second.handle(behind.workflowId).result()).toBe('behind');
 });
 
 test('what no execution has owned is taken by an executor of any app version, and stays with that one', async () => {
