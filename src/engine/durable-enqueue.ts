@@ -26,7 +26,13 @@ export function enqueueChild(
       return execution.host.handleOf(recorded.childId ?? '');
     }
     await execution.replayOver();
-    const step = { seq, name: definition.name, kind: 'enqueue', childId: null } as const;
+    const step = {
+      seq,
+      name: definition.name,
+      kind: 'enqueue',
+      childId: null,
+      startedAt: performance.now(),
+    } as const;
     const childId = await orRecordFailure(execution, step, () => enqueueAt(execution, seq, definition, args, options));
     return execution.host.handleOf(childId);
   });

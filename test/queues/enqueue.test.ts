@@ -3,6 +3,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineWorkflow, Holdfast, HoldfastClient, type EnqueueOptions, type WorkflowHandle } from '../../src/index.js';
+import { startPgProxyFor } from '../support/pg-proxy.js';
 import { createBed, gate, silentLogger, waitUntil, type Bed, type Gate } from '../support/launch.js';
 
 let bed: Bed;
@@ -489,4 +490,22 @@ test('queues are defined, replaced, changed and asked for at run time', async ()
   ]) {
     await expect(call).rejects.toMatchObject({ code: 'QUEUE_NOT_FOUND' });
   }
+});
+
+test('C9 an enqueue whose reply was lost recognises its own commit: it is enqueued once', async () => {
+  const proxy = await startPgProxyFor(bed.database.url);
+  const lossy = await HoldfastClient.connect({
+    database: proxy.connectionString(bed.database.url),
+    notifications: false,
+    pollInterval: 20,
+    logger: silentLogger,
+  });
+  const lost = proxy.arm({ do: 'drop-reply' }, /enqueue_batch/, { times: 1 });
+  const deduplication = { id: 'lost reply', onConflict: 'reject' } as const;
+  const handle = await lossy.enqueue(echo, { queue: 'q', deduplication }, 'lost reply');
+  expect(lost.hits).toBe(1);
+  expect(await handle.result()).toBe('lost reply');
+  expect(runs.filter((run) => run === 'lost reply')).toHaveLength(1);
+  await lossy.close();
+  await proxy.close();
 });
