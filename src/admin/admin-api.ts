@@ -243,7 +243,7 @@ export interface WorkflowDetails {
 export interface StepDetails {
   readonly seq: number;
   readonly name: string;
-  /** `step`, `value` (now, random, uuid), `sleep`, `workflow` (a child's outcome), `start` (a child), `outcome`. */
+  /** `step`, `value` (now, random, uuid), `sleep`, `workflow` (a child's outcome), `start` (a child), `outcome`, `patch`. */
   readonly kind: string;
   /** False: it has no result yet. */
   readonly complete: boolean;

@@ -56,6 +56,8 @@ export interface RunningExecution {
     /** For the outcome of a workflow: which one. */
     childId?: string,
   ): { readonly seq: number; readonly recorded: RecordedStep | undefined };
+  /** What is recorded for the number that the next call will take. `isNew`: nothing is recorded from there on. */
+  peek(): { readonly recorded: RecordedStep | undefined; readonly isNew: boolean };
   /** Returns, or throws, a recorded result when its turn has come. */
   replayed(recorded: RecordedStep): Promise<unknown>;
   /** Waits until everything recorded has been handed out; undefined when it has. */

@@ -20,6 +20,7 @@ import type {
 import type { StepDefinition, WorkflowDefinition } from './definitions.js';
 import type { ExecutionEnd, ExecutionHost, RunningExecution } from './execution-host.js';
 import { enterHistory } from './history-limit.js';
+import { otherPath } from './other-path.js';
 import { Replay, Turnstile } from './replay.js';
 import { checkSchema } from './schema.js';
 import { runStep } from './run-step.js';
@@ -80,7 +81,7 @@ export class Execution implements RunningExecution {
     this.attempt = start.attempt;
     this.#requeues = start.requeues;
     this.#replay = new Replay(start.history, (next) => {
-      this.#block(this.#otherPath(next, 'the code stands still without asking for it'));
+      this.#block(otherPath(this.workflowId, next, 'the code stands still without asking for it'));
     });
   }
 
@@ -184,7 +185,7 @@ export class Execution implements RunningExecution {
       outcome = await this.#failure(thrown);
     }
     const { next } = this.#replay;
-    if (next !== undefined) this.#block(this.#otherPath(next, 'the code ended without asking for it'));
+    if (next !== undefined) this.#block(otherPath(this.workflowId, next, 'the code ended without asking for it'));
     else await this.#finish(outcome);
   }
 
@@ -251,7 +252,8 @@ export class Execution implements RunningExecution {
     if (recorded === undefined) return { seq, recorded };
     const isOther = childId !== undefined && recorded.childId !== childId;
     if (recorded.kind !== kind || recorded.name !== name || isOther) {
-      const error = this.#otherPath(
+      const error = otherPath(
+        this.workflowId,
         recorded,
         `the code calls ${kind} "${name}"${isOther ? ` of "${childId}"` : ''} there`,
       );
@@ -259,6 +261,10 @@ export class Execution implements RunningExecution {
       throw error;
     }
     return { seq, recorded };
+  }
+
+  peek(): { readonly recorded: RecordedStep | undefined; readonly isNew: boolean } {
+    return { recorded: this.#replay.find(this.#nextSeq), isNew: this.#nextSeq > this.#replay.lastSeq };
   }
 
   async replayed(recorded: RecordedStep): Promise<unknown> {
@@ -429,13 +435,6 @@ export class Execution implements RunningExecution {
         code: error instanceof HoldfastError ? error.code : undefined,
       });
     }
-  }
-
-  #otherPath(recorded: RecordedStep, found: string): StepNondeterminismError {
-    return new StepNondeterminismError(
-      `Workflow "${this.workflowId}" has recorded ${recorded.kind} "${recorded.name}" as number ${String(recorded.seq)}, but ${found}. ` +
-        'Deploy code that takes the recorded path and resume it, or rewind or fork it.',
-    );
   }
 
   /** Made when somebody asks: a workflow that simply returns needs no error, and its stack would cost more than its end. */

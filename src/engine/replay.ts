@@ -22,18 +22,30 @@ export class Replay {
   readonly #liveCalls: (() => void)[] = [];
   readonly #onStall: (next: RecordedStep) => void;
   #cursor = 0;
+  #lastSeq = -1;
   #pumping = false;
   #stall: NodeJS.Timeout | undefined;
 
   constructor(history: readonly RecordedStep[], onStall: (next: RecordedStep) => void) {
-    for (const step of history) this.#bySeq.set(step.seq, step);
+    for (const step of history) {
+      this.#bySeq.set(step.seq, step);
+      this.#lastSeq = Math.max(this.#lastSeq, step.seq);
+    }
     this.#ordered = history.filter((step) => step.complete || step.kind === 'start' || step.kind === 'enqueue');
     this.#onStall = onStall;
   }
 
-  /** Whether all that is recorded has been handed out. */
+  /**
+   * Whether all that is recorded has been handed out, and whoever waited for that has gone on: a later call does not overtake
+   * an earlier one.
+   */
   get isOver(): boolean {
-    return this.#cursor >= this.#ordered.length;
+    return this.#cursor >= this.#ordered.length && this.#liveCalls.length === 0;
+  }
+
+  /** The highest number under which something is recorded; -1 for none. */
+  get lastSeq(): number {
+    return this.#lastSeq;
   }
 
   /** The next recorded result that the code has not asked for. */

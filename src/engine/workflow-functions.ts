@@ -5,6 +5,7 @@ import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { OutsideWorkflowError } from '../errors/usage-errors.js';
 import { durableSleep, recordValue } from './durable-calls.js';
 import { parseDuration } from './duration.js';
+import { deprecatePatch as passPatch, patched as takePatch } from './patches.js';
 import { currentScope, requireDurable } from './scope.js';
 
 /**
@@ -60,4 +61,30 @@ export async function random(): Promise<number> {
 /** A random UUID of version 4; recorded, so that it is the same on replay. */
 export async function uuid(): Promise<string> {
   return (await recordValue(requireDurable('uuid'), 'uuid', () => randomUUID())) as string;
+}
+
+/**
+ * Whether this workflow takes a changed path: true for one that comes to this place for the first time, which records a marker;
+ * false for one that has passed it on older code, which goes on as recorded. Each call stands for itself.
+ *
+ * @param name Name of the change, 1 to 255 bytes; the marker has it.
+ * @example
+ * if (await patched('charge-in-euro')) await Shop.chargeEuro(order);
+ * else await Shop.charge(order);
+ *
+ * @throws InvalidArgumentError, OutsideWorkflowError
+ */
+export async function patched(name: string): Promise<boolean> {
+  return takePatch(requireDurable('patched'), name);
+}
+
+/**
+ * Takes the place of `patched` once no workflow is under way that passed it on the older code: the changed path is the only one
+ * left, markers that are recorded are passed over, and none are recorded any more. Once no workflow with a marker is under way,
+ * the call can go.
+ *
+ * @throws InvalidArgumentError, OutsideWorkflowError
+ */
+export async function deprecatePatch(name: string): Promise<void> {
+  return passPatch(requireDurable('deprecatePatch'), name);
 }

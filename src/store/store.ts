@@ -121,9 +121,9 @@ export interface StepRecord {
 
 /**
  * `step`: a body ran. `value`: now, random, uuid. `sleep`. `workflow`: a child's outcome. `start`: a child's handle.
- * `enqueue`: the handle of a child in a queue. `outcome`: any workflow's.
+ * `enqueue`: the handle of a child in a queue. `outcome`: any workflow's. `patch`: a marker.
  */
-export type StepKind = 'step' | 'value' | 'sleep' | 'workflow' | 'start' | 'enqueue' | 'outcome';
+export type StepKind = 'step' | 'value' | 'sleep' | 'workflow' | 'start' | 'enqueue' | 'outcome' | 'patch';
 
 export interface IntentRecord {
   readonly seq: number;

@@ -110,6 +110,35 @@ test('C26 the winner of a race is the same on replay, and the loser is not run a
   expect(bodies).toEqual([]);
 });
 
+test('C26 races within races have the same winners on replay, whatever the timing, and what follows is numbered alike', async () => {
+  const timed = (name: string, delays: Record<string, number>): Promise<string> =>
+    runStep('runner', async () => {
+      bodies.push(name);
+      await new Promise((resolve) => setTimeout(resolve, delays[name] ?? 0));
+      return name;
+    });
+  const races = (delays: Record<string, number>) => async (): Promise<unknown> => {
+    const heat = async (first: string, second: string): Promise<string> => {
+      const winner = await Promise.race([timed(first, delays), timed(second, delays)]);
+      // One name for all: a wrong number would hand out another heat's value.
+      return runStep('runner', () => Promise.resolve(`${winner}!`));
+    };
+    const seen: string[] = [];
+    const heats = [heat('a', 'b'), heat('c', 'd'), Promise.any([heat('e', 'f'), heat('g', 'h')])];
+    const winner = await Promise.race(heats.map((each) => each.then((name) => (seen.push(name), name))));
+    const all = await Promise.all(heats);
+    await sleep(60);
+    return { winner, seen: [...seen], all };
+  };
+  let first: unknown;
+  // At first the later ones are faster; on replay nothing takes any time.
+  const workflowId = await replayWith(async () => {
+    first = await races({ a: 40, b: 12, c: 30, d: 4, e: 20, f: 8, g: 6, h: 35 })();
+  }, races({}));
+  expect(await holdfast.handle(workflowId).result()).toEqual(first);
+  expect(bodies).toEqual([]);
+});
+
 test('C27 nested parallel branches number their steps alike on replay, whoever came first', async () => {
   const branches = (delays: Record<string, number>) => async (): Promise<unknown> => {
     const branch = async (name: string): Promise<string[]> => {
