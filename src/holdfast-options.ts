@@ -1,4 +1,5 @@
 import type { WorkflowSource } from './engine/catalog.js';
+import type { SourceVersion } from './engine/source-version.js';
 import type { DriverTarget } from './drivers/open-driver.js';
 import type { ErrorClass, PayloadCodec } from './values/index.js';
 import type { Duration } from './api/duration.js';
@@ -38,8 +39,12 @@ export interface HoldfastOptions {
    * waiting for its lease to expire; a process of the same name that still lives stops. Default: a random UUID.
    */
   readonly executorId?: string;
-  /** A workflow is claimed only by executors of the version that started it. Default: the empty text. */
-  readonly appVersion?: string;
+  /**
+   * A workflow that has begun is claimed only by executors of the version that it began on. A text of at most 200 characters, or
+   * `sourceVersion()`, to have one made of the source. Default: the empty text for all releases, so that none leaves workflows
+   * behind.
+   */
+  readonly appVersion?: string | SourceVersion;
   /** How long others wait for this process to be heard of before they take over. Default 15 s; at least 100 ms. */
   readonly lease?: Duration;
   /** How often to look for work that no notification told of; for outcomes, at least every second. Default 1 s. */

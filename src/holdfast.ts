@@ -14,6 +14,7 @@ import { Engine } from './engine/engine.js';
 import { Handle, type HandleHost } from './engine/handle.js';
 import { OutcomeWaiter } from './engine/outcome-waiter.js';
 import { durableExecution } from './engine/scope.js';
+import { versionOf, type NamedSource } from './engine/source-version.js';
 import { within } from './engine/timer.js';
 import { checkWorkflowId } from './engine/workflow-id.js';
 import { DeduplicationSweeper } from './fleet/deduplication-sweeper.js';
@@ -76,22 +77,21 @@ export class Holdfast {
     const settings = checkOptions(options);
     // Before anything is opened: a wrong registration needs no database to be found.
     const catalog = new Catalog(options.workflows);
+    const appVersion = appVersionOf(options.appVersion, catalog);
     const queues = checkDeclarations(options.queues ?? []);
-    return replaceRunning(options.hotReloadKey, () => Holdfast.#open(options, settings, catalog, queues));
+    return replaceRunning(options.hotReloadKey, () =>
+      Holdfast.#open({ options, settings, catalog, appVersion }, queues),
+    );
   }
 
-  static async #open(
-    options: HoldfastOptions,
-    settings: LaunchSettings,
-    catalog: Catalog,
-    queues: readonly QueueRecord[],
-  ): Promise<Holdfast> {
+  static async #open(checked: CheckedLaunch, queues: readonly QueueRecord[]): Promise<Holdfast> {
+    const { options, settings } = checked;
     const logger = options.logger ?? stderrLogger;
     const serializer = makeSerializer(options);
     const database = await openDatabase(options, settings, logger);
     try {
       const holdfast = new Holdfast(
-        { options, settings, catalog, logger, serializer, driver: database.driver, stopDatabase: database.stop },
+        { ...checked, logger, serializer, driver: database.driver, stopDatabase: database.stop },
         await encodeFixedErrors(serializer),
       );
       if (queues.length > 0) await holdfast.#queueStore.define(queues, { isDeclaration: true });
@@ -117,7 +117,7 @@ export class Holdfast {
       store: this.#store,
       logger,
       executorId: options.executorId ?? randomUUID(),
-      appVersion: options.appVersion ?? '',
+      appVersion: parts.appVersion,
       leaseMs: settings.leaseMs,
       pollMs: settings.pollMs,
       maxConcurrent: settings.maxConcurrent,
@@ -154,6 +154,11 @@ export class Holdfast {
   /** The ID under which this process is known to the others. */
   get executorId(): string {
     return this.#executor.identity.executorId;
+  }
+
+  /** The version of the application that this process runs, as given or made of the source. */
+  get appVersion(): string {
+    return this.#executor.appVersion;
   }
 
   /** Whether this executor is running, fenced (its lease may have lapsed), superseded or stopped. */
@@ -318,10 +323,25 @@ export class Holdfast {
   }
 }
 
-interface Parts {
+function appVersionOf(option: HoldfastOptions['appVersion'], catalog: Catalog): string {
+  if (option === undefined || typeof option === 'string') return option ?? '';
+  const also = option.also.map((text): NamedSource => ({
+    kind: 'also',
+    name: typeof text === 'string' ? '' : text.name,
+    text,
+  }));
+  return versionOf([...catalog.sources, ...also]);
+}
+
+/** What a launch knows before it opens anything. */
+interface CheckedLaunch {
   readonly options: HoldfastOptions;
   readonly settings: LaunchSettings;
   readonly catalog: Catalog;
+  readonly appVersion: string;
+}
+
+interface Parts extends CheckedLaunch {
   readonly logger: Logger;
   readonly serializer: ValueSerializer;
   readonly driver: Driver;

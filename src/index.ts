@@ -29,7 +29,18 @@ export { defineWorkflow, Workflow } from './decorators/workflow.js';
 export type { DriverTarget } from './drivers/open-driver.js';
 export { startEmbeddedPostgres, type EmbeddedPostgresOptions } from './drivers/embedded-postgres.js';
 export type { NamedInstance, WorkflowSource } from './engine/catalog.js';
-export { deprecatePatch, now, patched, random, sleep, step, uuid, workflow } from './engine/workflow-functions.js';
+export { sourceVersion, type SourceText, type SourceVersion } from './engine/source-version.js';
+export {
+  continueAsNew,
+  deprecatePatch,
+  now,
+  patched,
+  random,
+  sleep,
+  step,
+  uuid,
+  workflow,
+} from './engine/workflow-functions.js';
 export * from './errors/index.js';
 export type { EnqueueResult } from './fleet/enqueuer.js';
 export type { ExecutorHealth } from './fleet/executor.js';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { HoldfastOptions } from './holdfast-options.js';
 import { parseDuration } from './engine/duration.js';
+import { isSourceVersion } from './engine/source-version.js';
 import { InvalidArgumentError } from './errors/admin-errors.js';
 import { DEFAULT_SCHEMA } from './store/postgres/migrate-schema-name.js';
 
@@ -29,7 +30,9 @@ export const optionsSchema = z.strictObject({
   schema: z.string().optional(),
   migrate: z.boolean().optional(),
   executorId: z.string().min(1).max(200).optional(),
-  appVersion: z.string().max(200).optional(),
+  appVersion: z
+    .union([z.string().max(200), z.custom(isSourceVersion, 'must be a text, or what sourceVersion() returns')])
+    .optional(),
   lease: duration.optional(),
   pollInterval: duration.optional(),
   maxConcurrent: z.int().min(1).max(1_000_000).optional(),

@@ -2,8 +2,8 @@
 -- enqueued. Every claim makes a new token and the next epoch, so whatever execution had the workflow before is fenced by its
 -- next write. Two claims of one workflow are one: the row lock decides, and the loser skips it.
 --
--- An executor claims only names it knows and only its own app version (or what no execution has ever owned, which then gets
--- its version); and nothing at all once it has been superseded or its own lease has expired. A workflow over its attempt
+-- An executor claims only names it knows and only its own app version (or what has no record, since no execution has ever owned
+-- it or since it continued as new, which then gets its version); and nothing at all once it has been superseded or its own lease has expired. A workflow over its attempt
 -- limit becomes DEAD_LETTER instead, with p_dead_letter_error as its outcome. p_only restricts the claim to these IDs; null
 -- means any.
 --
@@ -23,7 +23,7 @@ CREATE OR REPLACE FUNCTION claim_work(
 )
 RETURNS TABLE (
   workflow_id text, name text, instance text, token uuid, epoch bigint, record_version bigint, attempts integer,
-  reason text, deadline_in_ms double precision, input text, has_history boolean, report text
+  reason text, deadline_in_ms double precision, input text, first_seq integer, has_history boolean, report text
 )
 LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
@@ -113,7 +113,7 @@ BEGIN
       FROM workflow_status s
      WHERE s.status IN ('DELAYED', 'SUSPENDED') AND s.wake_at <= v_now
        AND (s.status = 'SUSPENDED' OR s.queue IS NULL)
-       AND s.name = ANY (p_names) AND (s.app_version = p_app_version OR s.epoch = 0 AND s.forked_from IS NULL)
+       AND s.name = ANY (p_names) AND (s.app_version = p_app_version OR s.any_version OR s.epoch = 0 AND s.forked_from IS NULL)
        AND (p_only IS NULL OR s.workflow_id = ANY (p_only))
      ORDER BY s.wake_at
      LIMIT v_left
@@ -126,7 +126,7 @@ BEGIN
     SELECT s.workflow_id
       FROM workflow_status s
      WHERE s.status = 'ENQUEUED' AND s.queue IS NULL
-       AND s.name = ANY (p_names) AND (s.app_version = p_app_version OR s.epoch = 0 AND s.forked_from IS NULL)
+       AND s.name = ANY (p_names) AND (s.app_version = p_app_version OR s.any_version OR s.epoch = 0 AND s.forked_from IS NULL)
        AND (p_only IS NULL OR s.workflow_id = ANY (p_only))
      ORDER BY s.created_at, s.workflow_id
      LIMIT v_left
@@ -168,7 +168,7 @@ BEGIN
   IF v_limited OR v_again_ms IS NOT NULL OR cardinality(v_queues) > 0 THEN
     RETURN QUERY
     SELECT NULL::text, NULL::text, NULL::text, NULL::uuid, NULL::bigint, NULL::bigint, NULL::integer, NULL::text,
-           NULL::double precision, NULL::text, NULL::boolean,
+           NULL::double precision, NULL::text, NULL::integer, NULL::boolean,
            json_build_object('limited', v_limited, 'againInMs', v_again_ms, 'turns', json_build_object(
              -- All have been served: the one after the first begins the next round. Else: the one after these.
              'queue', CASE WHEN cardinality(v_queues) = c_queues THEN v_queues[c_queues] ELSE v_queues[1] END,
@@ -202,6 +202,7 @@ BEGIN
   WITH taken AS (
     UPDATE workflow_status s
        SET status = 'PENDING', owner_token = gen_random_uuid(), epoch = s.epoch + 1, app_version = p_app_version,
+           any_version = false,
            record_version = s.record_version + 1, attempts = s.attempts + 1, executor_id = p_executor_id,
            incarnation = p_incarnation, wake_at = NULL, updated_at = v_now, started_at = coalesce(s.started_at, v_now),
            deadline = coalesce(s.deadline, v_now + s.timeout_ms * interval '1 ms')
@@ -230,7 +231,7 @@ BEGIN
   SELECT t.workflow_id, t.name, t.instance, t.owner_token, t.epoch, t.record_version, t.attempts,
          CASE WHEN t.workflow_id = ANY (v_recovered) THEN 'recovered' ELSE 'claimed' END,
          (extract(epoch FROM t.deadline - v_now) * 1000)::double precision,
-         i.input, t.epoch > 1 OR t.forked_from IS NOT NULL, NULL::text
+         i.input, t.first_seq, t.epoch > 1 OR t.forked_from IS NOT NULL, NULL::text
     FROM taken t
     LEFT JOIN workflow_input i ON i.workflow_id = t.workflow_id;
 END

@@ -6,7 +6,8 @@
 -- its own lease has expired. A workflow over its attempt limit becomes DEAD_LETTER instead, with p_dead_letter_error as its
 -- outcome. p_only restricts the claim to these IDs; null means any.
 --
--- The claim of libraries of schema version 1, which know no limits: it leaves what belongs to a queue to claim_work.
+-- The claim of libraries of schema version 1, which know no limits and number calls from 0: it leaves to claim_work what belongs
+-- to a queue, and what has continued as new.
 --
 -- jit: executor has no index to look for leases by, and the cost that a disabled sequential scan is given makes the server
 -- compile the query, for 120 ms at every claim.
@@ -45,7 +46,7 @@ BEGIN
        SELECT s.workflow_id
          FROM workflow_status s
         WHERE s.executor_id = e.executor_id AND s.incarnation = e.incarnation AND s.status = 'PENDING'
-          AND s.name = ANY (p_names) AND s.app_version = p_app_version AND s.queue IS NULL
+          AND s.name = ANY (p_names) AND s.app_version = p_app_version AND s.queue IS NULL AND s.first_seq = 0
           AND (p_only IS NULL OR s.workflow_id = ANY (p_only))
         LIMIT p_limit
           FOR NO KEY UPDATE SKIP LOCKED
@@ -58,7 +59,7 @@ BEGIN
     SELECT s.workflow_id
       FROM workflow_status s
      WHERE s.status IN ('DELAYED', 'SUSPENDED') AND s.wake_at <= v_now
-       AND s.name = ANY (p_names) AND s.app_version = p_app_version AND s.queue IS NULL
+       AND s.name = ANY (p_names) AND s.app_version = p_app_version AND s.queue IS NULL AND s.first_seq = 0
        AND (p_only IS NULL OR s.workflow_id = ANY (p_only))
      ORDER BY s.wake_at
      LIMIT p_limit - coalesce(cardinality(v_recovered), 0)
@@ -69,6 +70,7 @@ BEGIN
     SELECT s.workflow_id
       FROM workflow_status s
      WHERE s.status = 'ENQUEUED' AND s.queue IS NULL AND s.name = ANY (p_names) AND s.app_version = p_app_version
+       AND s.first_seq = 0
        AND (p_only IS NULL OR s.workflow_id = ANY (p_only))
      ORDER BY s.created_at, s.workflow_id
      LIMIT p_limit - coalesce(cardinality(v_recovered), 0) - coalesce(cardinality(v_due), 0)

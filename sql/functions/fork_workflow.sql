@@ -2,7 +2,8 @@
 -- there. The source, whatever its status, is not written to.
 --
 --   any status        done: the new workflow is ENQUEUED; the statuses answered are the source's
---   refused 'step'    p_from_step is beyond the end of the source's record; detail is the highest number allowed
+--   refused 'step'    p_from_step is beyond the end of the source's record, or before the beginning of its run; detail is the
+--                     highest number allowed, with the lowest in front of it where that is not 0
 --   refused 'exists'  the new ID is taken, and not by this call
 --
 -- The copied rows get the record versions 1 to k in the source's order, so that they are replayed in it, and epoch 0: no
@@ -39,21 +40,22 @@ BEGIN
     RETURN;
   END IF;
   v_steps := recorded_steps(p_workflow_id);
-  IF p_from_step NOT BETWEEN 0 AND v_steps THEN
+  IF p_from_step NOT BETWEEN v_source.first_seq AND v_steps THEN
     result := 'refused';
     refusal := 'step';
-    detail := v_steps;
+    detail := concat_ws(' ', nullif(v_source.first_seq, 0), v_steps);
     RETURN;
   END IF;
 
   SELECT count(*) INTO v_copied FROM record_before(p_workflow_id, p_from_step);
   INSERT INTO workflow_status (workflow_id, name, instance, status, record_version, max_attempts, app_version, timeout_ms,
-                               deadline, attributes, forked_from, queue, priority, partition_key, queued_at,
+                               deadline, attributes, forked_from, queue, priority, partition_key, queued_at, first_seq,
                                created_at, updated_at)
   VALUES (p_new_id, v_source.name, v_source.instance, 'ENQUEUED', v_copied + 1, v_source.max_attempts,
           coalesce(p_app_version, v_source.app_version), v_source.timeout_ms,
           CASE WHEN v_source.queue IS NULL THEN v_now + v_source.timeout_ms * interval '1 ms' END, v_source.attributes,
-          p_workflow_id, v_source.queue, v_source.priority, v_source.partition_key, v_now, v_now, v_now)
+          p_workflow_id, v_source.queue, v_source.priority, v_source.partition_key, v_now, v_source.first_seq,
+          v_now, v_now)
   ON CONFLICT (workflow_id) DO NOTHING;
   IF NOT FOUND THEN
     -- The insert has waited for whoever was making that ID: a first try of this call, possibly.

@@ -53,7 +53,7 @@ BEGIN
     FOR v_limits IN
       SELECT s.workflow_id, s.partition_key FROM workflow_status s
        WHERE s.workflow_id = ANY (p_only) AND s.queue = p_queue AND s.status = 'ENQUEUED' AND s.name = ANY (p_names)
-         AND (s.app_version = p_app_version OR s.epoch = 0 AND s.forked_from IS NULL)
+         AND (s.app_version = p_app_version OR s.any_version OR s.epoch = 0 AND s.forked_from IS NULL)
        LIMIT v_left
          FOR NO KEY UPDATE SKIP LOCKED
     LOOP
@@ -97,8 +97,8 @@ BEGIN
             FROM workflow_status s
            WHERE s.status = 'ENQUEUED' AND s.queue = p_queue AND s.priority = v_priority AND s.partition_key = v_key
              AND s.name = ANY (p_names)
-             -- What no execution has ever owned runs on any version.
-             AND (s.app_version = p_app_version OR s.epoch = 0 AND s.forked_from IS NULL)
+             -- What has no record runs on any version.
+             AND (s.app_version = p_app_version OR s.any_version OR s.epoch = 0 AND s.forked_from IS NULL)
              AND s.workflow_id <> ALL (workflow_ids)
            ORDER BY s.queued_at
            LIMIT v_limits.take

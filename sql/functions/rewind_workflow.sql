@@ -3,8 +3,9 @@
 -- is fenced.
 --
 --   any status      done: ENQUEUED
---   refused 'step'  p_to_step is beyond the end of the record; detail is the highest number allowed: the number after the
---                   last recorded step, which takes nothing away but the outcome
+--   refused 'step'  p_to_step is beyond the end of the record, or before the beginning of the run (continue-as-new); detail is
+--                   the highest number allowed, the number after the last recorded step, which takes nothing away but the
+--                   outcome; with the lowest in front of it where that is not 0
 --
 -- Children that the removed steps started are cancelled if they are to end with their parent and have not ended; the others
 -- are left alone. The new run starts children of its own; a child whose ID the code gives explicitly is attached to instead.
@@ -20,6 +21,7 @@ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off
 AS $$
 DECLARE
   v_now       timestamptz := clock();
+  v_first     integer;
   v_steps     integer;
   v_removed   bigint;
   v_children  text[];
@@ -30,10 +32,11 @@ BEGIN
     RETURN;
   END IF;
   v_steps := recorded_steps(p_workflow_id);
-  IF p_to_step NOT BETWEEN 0 AND v_steps THEN
+  SELECT s.first_seq INTO v_first FROM workflow_status s WHERE s.workflow_id = p_workflow_id;
+  IF p_to_step NOT BETWEEN v_first AND v_steps THEN
     result := 'refused';
     refusal := 'step';
-    detail := v_steps;
+    detail := concat_ws(' ', nullif(v_first, 0), v_steps);
     RETURN;
   END IF;
 

@@ -11,7 +11,7 @@ import type { WorkflowStatus } from '../api/workflow-handle.js';
  * being away for a moment is waited out; a {@link DatabaseError}, {@link ConnectionLostError} or
  * {@link ConnectionUnavailableError} comes after a minute. Repeating any operation is safe.
  *
- * With a list of IDs, `cancel`, `resume` and `delete` act on each of them alone and return one result for each, in the
+ * With a list of IDs, `cancel`, `resume`, `setAppVersion` and `delete` act on each of them alone and return one result for each, in the
  * order of the list; they throw only for arguments that concern all. At most 10,000 IDs.
  */
 export interface AdminOperations {
@@ -43,11 +43,22 @@ export interface AdminOperations {
   prioritize(workflowId: string, options: PrioritizeRequest): Promise<ControlResult>;
 
   /**
+   * Moves a workflow that has not ended to another app version, whose executors go on with it. One that runs is taken away from
+   * its execution. The code of that version has to fit what is recorded. One that has not begun, or has continued as new, is
+   * claimed by any version, and so left unchanged.
+   *
+   * @throws WorkflowNotFoundError
+   * @throws WorkflowStateError when it has ended: fork it with `appVersion`.
+   */
+  setAppVersion(workflowId: string, options: SetAppVersionRequest): Promise<ControlResult>;
+  setAppVersion(workflowIds: readonly string[], options: SetAppVersionRequest): Promise<readonly BulkResult[]>;
+
+  /**
    * Takes a workflow back to before step `toStep` and lets it run again from there: that step and all later ones run
    * again, with the idempotency keys that they had. From any status.
    *
    * @throws WorkflowNotFoundError
-   * @throws StepNotFoundError when it has recorded fewer steps.
+   * @throws StepNotFoundError when it has recorded fewer steps, or when the step is one of a run before `continueAsNew`.
    */
   rewind(workflowId: string, options: RewindRequest): Promise<ControlResult>;
 
@@ -56,7 +67,7 @@ export interface AdminOperations {
    * This one is not changed.
    *
    * @throws WorkflowNotFoundError
-   * @throws StepNotFoundError when it has recorded fewer steps.
+   * @throws StepNotFoundError when it has recorded fewer steps, or when the step is one of a run before `continueAsNew`.
    * @throws WorkflowExistsError when the new ID is taken.
    */
   fork(workflowId: string, options: ForkRequest): Promise<ForkResult>;
@@ -94,6 +105,9 @@ export interface AdminOperations {
 
   /** One page of what was done to a workflow by control operations, the newest first. Outlives the workflow. */
   audit(workflowId: string, options?: PageRequest): Promise<Page<AuditDetails>>;
+
+  /** The app versions for which workflows wait and which no live executor has. Usually none. */
+  unservedVersions(): Promise<readonly UnservedVersion[]>;
 }
 
 /** What every control operation can be given, for the audit. */
@@ -114,8 +128,13 @@ export interface PrioritizeRequest extends ControlRequest {
   readonly priority: number;
 }
 
+export interface SetAppVersionRequest extends ControlRequest {
+  /** At most 200 bytes. */
+  readonly appVersion: string;
+}
+
 export interface RewindRequest extends ControlRequest {
-  /** Number of the first step that is to run again: 0 is the first step; the number after the last one keeps them all. */
+  /** Number of the first step that is to run again: 0 (after `continueAsNew`: `firstStep`) is the first step; the number after the last one keeps them all. */
   readonly toStep: number;
 }
 
@@ -131,6 +150,15 @@ export interface ForkRequest extends ControlRequest {
 export interface DeleteRequest extends ControlRequest {
   /** Deletes it whatever its status, and whoever waits for it. Default `false`. */
   readonly force?: boolean;
+}
+
+/** An app version that workflows wait for in vain. */
+export interface UnservedVersion {
+  readonly appVersion: string;
+  /** How many; 10,000 means that many at least. */
+  readonly workflows: number;
+  /** Since when one of these has waited. */
+  readonly since: Date;
 }
 
 /** What a control operation did to one workflow. */
@@ -208,6 +236,8 @@ export interface WorkflowDetails {
   readonly attempts: number;
   readonly maxAttempts: number;
   readonly appVersion: string;
+  /** Number of the first step of the run that is under way; more than 0 after `continueAsNew`. */
+  readonly firstStep: number;
   readonly wakeAt: Date | null;
   readonly timeoutMs: number | null;
   readonly deadline: Date | null;
@@ -273,7 +303,7 @@ export interface OwnershipDetails {
   readonly ownedAt: Date;
   /** Null: it lasts. */
   readonly endedAt: Date | null;
-  /** `completed`, `released`, `blocked`, `taken over`, or the control operation that ended it. */
+  /** `completed`, `released`, `blocked`, `taken over`, `continued`, or the control operation that ended it. */
   readonly endedHow: string | null;
 }
 

@@ -16,7 +16,9 @@ import type {
   PageRequest,
   PrioritizeRequest,
   RewindRequest,
+  SetAppVersionRequest,
   StepDetails,
+  UnservedVersion,
   WorkflowDetails,
   WorkflowFilter,
 } from './admin-api.js';
@@ -34,6 +36,9 @@ export interface AdminParts extends ValueReader {
 
 /** Where a step number that cannot exist is cut off: PostgreSQL's largest integer. */
 const LARGEST_STEP = 2 ** 31 - 1;
+
+/** Workflows that are counted for one app version. */
+const MOST_COUNTED = 10_000;
 
 /** {@link AdminOperations} on an {@link AdminStore}. */
 export class Admin implements AdminOperations {
@@ -63,6 +68,15 @@ export class Admin implements AdminOperations {
     const { priority, ...by } = parseArgument(SCHEMAS.prioritize, options, 'The options of prioritize');
     checkWorkflowId(workflowId);
     return resultOf('prioritize', workflowId, await this.#parts.store.prioritize(workflowId, causeOf(by), priority));
+  }
+
+  setAppVersion(workflowId: string, options: SetAppVersionRequest): Promise<ControlResult>;
+  setAppVersion(workflowIds: readonly string[], options: SetAppVersionRequest): Promise<readonly BulkResult[]>;
+  async setAppVersion(target: Target, options: SetAppVersionRequest): Promise<ControlResult | readonly BulkResult[]> {
+    const { appVersion, ...by } = parseArgument(SCHEMAS.setAppVersion, options, 'The options of setAppVersion');
+    return this.#control('setAppVersion', target, (ids) =>
+      this.#parts.store.setAppVersion(ids, causeOf(by), appVersion),
+    );
   }
 
   async rewind(workflowId: string, options: RewindRequest): Promise<ControlResult> {
@@ -150,6 +164,10 @@ export class Admin implements AdminOperations {
     const { limit, cursor = null } = parseArgument(SCHEMAS.page, options, 'The options of audit');
     const { items, nextCursor } = await this.#parts.store.listAudit(checkWorkflowId(workflowId), { limit, cursor });
     return { items: items.map(auditDetails), nextCursor };
+  }
+
+  unservedVersions(): Promise<readonly UnservedVersion[]> {
+    return this.#parts.store.unservedVersions(MOST_COUNTED);
   }
 
   async #control(verb: ControlVerb, target: unknown, act: Act): Promise<ControlResult | readonly BulkResult[]> {

@@ -6,6 +6,8 @@ export const MAX_BULK_IDS = 10_000;
 export const MAX_PAGE_SIZE = 1_000;
 export const DEFAULT_PAGE_SIZE = 100;
 const LONGEST_ID_BYTES = 512;
+/** As for launch. */
+const LONGEST_APP_VERSION_BYTES = 200;
 const LONGEST_ACTOR_BYTES = 256;
 const LONGEST_REASON_BYTES = 4_096;
 const LONGEST_CURSOR_LENGTH = 4_096;
@@ -64,6 +66,7 @@ export const SCHEMAS = {
       .min(-(2 ** 31) + 1)
       .max(2 ** 31 - 1),
   }),
+  setAppVersion: z.strictObject({ ...cause, appVersion: text(0, LONGEST_APP_VERSION_BYTES) }),
   rewind: z.strictObject({ ...cause, toStep: step }),
   fork: z.strictObject({
     ...cause,

@@ -4,7 +4,7 @@ import { notFound } from '../engine/not-found.js';
 import type { ControlAnswer, ControlRefusal } from '../store/admin-store.js';
 import type { ControlResult } from './admin-api.js';
 
-export type ControlVerb = 'cancel' | 'resume' | 'prioritize' | 'rewind' | 'fork' | 'delete';
+export type ControlVerb = 'cancel' | 'resume' | 'prioritize' | 'setAppVersion' | 'rewind' | 'fork' | 'delete';
 
 /** What the caller is told of a store's answer. @throws what the verb documents */
 export function resultOf(verb: ControlVerb, workflowId: string, answer: ControlAnswer): ControlResult {
@@ -29,7 +29,7 @@ function refusalError(verb: ControlVerb, workflowId: string, status: string, ref
   switch (refusal.kind) {
     case 'step':
       return new StepNotFoundError(
-        `Workflow "${workflowId}" has no such step: choose a number from 0 to ${String(refusal.last)}.`,
+        `Workflow "${workflowId}" has no such step: choose a number from ${String(refusal.first)} to ${String(refusal.last)}.`,
       );
     case 'exists':
       return new WorkflowExistsError('The ID that the fork is to have is taken: choose another one.');
@@ -42,7 +42,7 @@ function refusalError(verb: ControlVerb, workflowId: string, status: string, ref
     case 'status':
       return new WorkflowStateError(
         `Workflow "${workflowId}" is ${status}: cannot ${verb}. ` +
-          (verb === 'prioritize'
+          (verb === 'prioritize' || verb === 'setAppVersion'
             ? 'It waits for nothing any more.'
             : verb === 'delete'
               ? 'Cancel it first, or delete it with force.'

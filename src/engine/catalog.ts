@@ -1,5 +1,6 @@
 import { RegistrationError, WorkflowNotRegisteredError } from '../errors/usage-errors.js';
-import { definitionOf, workflowDefinitionOf, type WorkflowDefinition } from './definitions.js';
+import { definitionOf, workflowDefinitionOf, type StepDefinition, type WorkflowDefinition } from './definitions.js';
+import type { NamedSource } from './source-version.js';
 
 /** An object whose `@Workflow` methods can be run, under a name by which recovery finds it again. */
 export interface NamedInstance {
@@ -21,6 +22,8 @@ const NO_INSTANCE = '';
 /** The workflows that one Holdfast can run: by name, and for methods of objects by the object's name. */
 export class Catalog {
   readonly #entries = new Map<string, Entry>();
+  /** Steps of the classes that are registered. */
+  readonly #steps = new Set<StepDefinition>();
 
   /** @throws RegistrationError for a source without workflows, and for a name that is taken. */
   constructor(sources: readonly WorkflowSource[]) {
@@ -33,6 +36,11 @@ export class Catalog {
 
   get definitions(): readonly WorkflowDefinition[] {
     return [...this.#entries.values()].map(({ definition }) => definition);
+  }
+
+  /** What an app version can be made of. */
+  get sources(): readonly NamedSource[] {
+    return [...this.definitions, ...this.#steps].map(({ kind, name, body }) => ({ kind, name, text: body }));
   }
 
   /** The definition of a workflow function, checked to be one that is registered here. */
@@ -108,6 +116,7 @@ export class Catalog {
     for (let level = holder; level !== null && level !== Object.prototype && level !== Function.prototype;) {
       for (const key of Reflect.ownKeys(level)) {
         const definition = definitionOf(Object.getOwnPropertyDescriptor(level, key)?.value);
+        if (definition?.kind === 'step') this.#steps.add(definition);
         if (definition?.kind !== 'workflow') continue;
         found += 1;
         this.#add(definition, instance, self);

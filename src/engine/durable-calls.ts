@@ -109,7 +109,7 @@ export function awaitOutcome(execution: RunningExecution, workflowId: string): P
   });
 }
 
-interface StepIdentity {
+export interface StepIdentity {
   readonly seq: number;
   readonly name: string;
   readonly kind: StepKind;

@@ -7,7 +7,8 @@ import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-e
 import type { ClaimedWorkflow, ExecutorIdentity, Ownership, WorkflowStart, WorkflowStore } from '../store/store.js';
 import type { Catalog } from './catalog.js';
 import type { WorkflowDefinition } from './definitions.js';
-import { Execution, type ExecutionStart } from './execution.js';
+import { Execution } from './execution.js';
+import type { ExecutionStart } from './execution-start.js';
 import type { ExecutionEnd, ExecutionHost, RunningExecution } from './execution-host.js';
 import type { Outcome } from './outcome.js';
 import type { OutcomeWaiter } from './outcome-waiter.js';
@@ -27,6 +28,8 @@ export interface ExecutorState {
   requeue(ownership: Ownership, requeues: number): void;
   /** An execution has ended: another one has room. */
   slotFreed(): void;
+  /** There may be something to claim. */
+  wake(): void;
 }
 
 export interface EngineOptions {
@@ -147,8 +150,8 @@ export class Engine implements ExecutionHost {
         .catch(() => undefined);
       return;
     }
-    const { ownership, input, attempts: attempt, deadlineInMs, history } = claimed;
-    this.#run({ definition, ownership, self, input, attempt, deadlineInMs, history, requeues });
+    const { ownership, input, firstSeq, attempts: attempt, deadlineInMs, history } = claimed;
+    this.#run({ definition, ownership, self, input, firstSeq, attempt, deadlineInMs, history, requeues });
   }
 
   instanceNameOf(definition: WorkflowDefinition, self: unknown): string | undefined {
@@ -192,6 +195,9 @@ export class Engine implements ExecutionHost {
       case 'requeued':
         this.#executor.requeue(execution.ownership, end.requeues);
         break;
+      case 'continued':
+        this.#executor.wake();
+        break;
       case 'parked':
       case 'blocked':
       case 'given-back':
@@ -225,7 +231,7 @@ export class Engine implements ExecutionHost {
   #runFresh(definition: WorkflowDefinition, start: WorkflowStart, ownership: Ownership): void {
     const self = this.catalog.selfOf(definition, start.instance);
     const { input, timeoutMs: deadlineInMs } = start;
-    this.#run({ definition, ownership, self, input, attempt: 1, deadlineInMs, history: [], requeues: 0 });
+    this.#run({ definition, ownership, self, input, firstSeq: 0, attempt: 1, deadlineInMs, history: [], requeues: 0 });
   }
 
   #run(start: ExecutionStart): void {

@@ -22,12 +22,15 @@ export type ExecutionEnd =
   | { readonly kind: 'parked' }
   | { readonly kind: 'blocked' }
   | { readonly kind: 'given-back' }
+  /** The workflow begins anew with another input, in whichever executor claims it. */
+  | { readonly kind: 'continued' }
   /** Version conflicts without end: to be claimed again after a while, with the count on the wake-up. */
   | { readonly kind: 'requeued'; readonly requeues: number };
 
 /** What the code that a workflow calls needs of the execution that it runs in. */
 export interface RunningExecution {
   readonly workflowId: string;
+  readonly definition: WorkflowDefinition;
   readonly ownership: Ownership;
   readonly host: ExecutionHost;
   /** How long this execution has been here, in milliseconds. */
@@ -70,6 +73,8 @@ export interface RunningExecution {
   write<Answer>(answered: Promise<Answer>): Promise<Answer>;
   /** The ownership check failed. */
   denied(answer: Denied): never;
+  /** Ends the run; the workflow begins anew with this input. Nothing can be called from then on. Never rejects. */
+  continueWith(input: string): Promise<void>;
   /** Calls back once, when nothing can be called any more. Returns how to take that back. */
   onGone(callback: (reason: Error) => void): () => void;
 }

@@ -10,6 +10,7 @@ import { HoldfastError } from '../errors/holdfast-error.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
 import type {
   Denied,
+  NextRun,
   OutcomeRecord,
   Ownership,
   RecordedStep,
@@ -20,26 +21,13 @@ import type {
 import type { StepDefinition, WorkflowDefinition } from './definitions.js';
 import type { ExecutionEnd, ExecutionHost, RunningExecution } from './execution-host.js';
 import { enterHistory } from './history-limit.js';
+import type { ExecutionStart } from './execution-start.js';
 import { otherPath } from './other-path.js';
+import { failureOf, successOf } from './outcome-record.js';
 import { Replay, Turnstile } from './replay.js';
-import { checkSchema } from './schema.js';
 import { runStep } from './run-step.js';
 import { runInScope } from './scope.js';
 import { startTimer } from './timer.js';
-
-/** What an execution is made of. */
-export interface ExecutionStart {
-  readonly definition: WorkflowDefinition;
-  readonly ownership: Ownership;
-  /** The registered object whose method the workflow is. */
-  readonly self: unknown;
-  readonly input: string;
-  readonly attempt: number;
-  readonly deadlineInMs: number | null;
-  readonly history: readonly RecordedStep[];
-  /** How often in a row this workflow was requeued without progress. */
-  readonly requeues: number;
-}
 
 /** A durable call whose promise the workflow's code holds. */
 interface OpenCall {
@@ -69,7 +57,7 @@ export class Execution implements RunningExecution {
   #gone: Error | undefined;
   #isSilent = false;
   #controller: AbortController | undefined;
-  #nextSeq = 0;
+  #nextSeq: number;
   #requeues: number;
   #cancelDeadline: (() => void) | undefined;
 
@@ -80,6 +68,7 @@ export class Execution implements RunningExecution {
     this.ownership = start.ownership;
     this.attempt = start.attempt;
     this.#requeues = start.requeues;
+    this.#nextSeq = start.firstSeq;
     this.#replay = new Replay(start.history, (next) => {
       this.#block(otherPath(this.workflowId, next, 'the code stands still without asking for it'));
     });
@@ -179,10 +168,10 @@ export class Execution implements RunningExecution {
     try {
       const value = await runInScope({ execution: this, step: undefined }, () => definition.body.apply(self, args));
       if (!this.isRunning) return;
-      outcome = await this.#success(value);
+      outcome = await successOf(definition, value, this.#host.serializer);
     } catch (thrown) {
       if (!this.isRunning) return;
-      outcome = await this.#failure(thrown);
+      outcome = await failureOf(thrown, this.#host.serializer);
     }
     const { next } = this.#replay;
     if (next !== undefined) this.#block(otherPath(this.workflowId, next, 'the code ended without asking for it'));
@@ -247,7 +236,8 @@ export class Execution implements RunningExecution {
     childId?: string,
   ): { readonly seq: number; readonly recorded: RecordedStep | undefined } {
     const seq = this.#nextSeq++;
-    enterHistory(seq, this.workflowId, this.#host.logger);
+    // The way out of a long history is open at its limit, too.
+    if (kind !== 'continue') enterHistory(seq - this.#start.firstSeq, this.workflowId, this.#host.logger);
     const recorded = this.#replay.find(seq);
     if (recorded === undefined) return { seq, recorded };
     const isOther = childId !== undefined && recorded.childId !== childId;
@@ -362,42 +352,42 @@ export class Execution implements RunningExecution {
 
   // Ends -------------------------------------------------------------------------------------------------------------
 
-  async #success(value: unknown): Promise<OutcomeRecord> {
-    const { output: schema } = this.definition;
-    const checked =
-      schema === undefined ? value : await checkSchema(schema, value, `output of "${this.definition.name}"`);
-    return { status: 'SUCCESS', output: await this.#host.serializer.encode(checked), error: null, attention: null };
-  }
-
-  async #failure(thrown: unknown): Promise<OutcomeRecord> {
-    return { status: 'ERROR', output: null, error: await this.#host.serializer.encodeError(thrown), attention: null };
-  }
-
   async #timeOut(): Promise<void> {
     const error = new WorkflowTimeoutError(`Workflow "${this.workflowId}" did not end before its deadline.`);
-    await this.#finish(await this.#failure(error), error);
+    await this.#finish(await failureOf(error, this.#host.serializer), error);
   }
 
-  /** Records the outcome. Calls that are still open are rejected with `reason`; default: that the workflow has returned. */
-  async #finish(outcome: OutcomeRecord, reason?: Error): Promise<void> {
+  #finish(outcome: OutcomeRecord, reason?: Error): Promise<void> {
+    return this.#end(reason, { kind: 'completed', outcome }, () => this.#host.store.complete(this.ownership, outcome));
+  }
+
+  continueWith(input: string): Promise<void> {
+    // Every number that has been given out is below, also that of a call which is still open.
+    const run: NextRun = { input, firstSeq: this.#nextSeq };
+    const reason = new WorkflowEndedError('The workflow continues as new: this run of it is over.');
+    return this.#end(reason, { kind: 'continued' }, () => this.#host.store.continueAsNew(this.ownership, run));
+  }
+
+  /** Writes the end. Calls that are still open are rejected with `reason`; default: that the workflow has returned. */
+  async #end(reason: Error | undefined, end: ExecutionEnd, write: () => Promise<WriteAnswer>): Promise<void> {
     if (this.#state !== 'running') return;
     this.#state = 'ending';
     this.#silence(reason);
     let answer: WriteAnswer;
     try {
-      answer = await this.write(this.#host.store.complete(this.ownership, outcome));
+      answer = await this.write(write());
     } catch {
       return;
     }
     switch (answer.kind) {
       case 'written':
-        this.#leave(reason, { kind: 'completed', outcome });
+        this.#leave(reason, end);
         break;
-      case 'refused': {
-        const error = new WriteRefusedError('The database refuses the outcome.', { cause: answer.error });
-        await this.#finishRefused(error);
+      case 'refused':
+        await this.#finishRefused(
+          new WriteRefusedError('The database refuses the end of the execution.', { cause: answer.error }),
+        );
         break;
-      }
       default:
         this.#giveUp(answer);
     }
@@ -406,7 +396,9 @@ export class Execution implements RunningExecution {
   async #finishRefused(error: WriteRefusedError): Promise<void> {
     let answer: WriteAnswer;
     try {
-      answer = await this.write(this.#host.store.complete(this.ownership, await this.#failure(error)));
+      answer = await this.write(
+        this.#host.store.complete(this.ownership, await failureOf(error, this.#host.serializer)),
+      );
     } catch {
       return;
     }

@@ -3,7 +3,9 @@ import type { StepContext, WorkflowContext } from '../api/context.js';
 import type { Duration } from '../api/duration.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { OutsideWorkflowError } from '../errors/usage-errors.js';
+import { continueAsNew as continueExecution } from './continue-as-new.js';
 import { durableSleep, recordValue } from './durable-calls.js';
+import { workflowDefinitionOf } from './definitions.js';
 import { parseDuration } from './duration.js';
 import { deprecatePatch as passPatch, patched as takePatch } from './patches.js';
 import { currentScope, requireDurable } from './scope.js';
@@ -87,4 +89,26 @@ export async function patched(name: string): Promise<boolean> {
  */
 export async function deprecatePatch(name: string): Promise<void> {
   return passPatch(requireDurable('deprecatePatch'), name);
+}
+
+/**
+ * Ends this run of the workflow and has it begin anew, with other arguments and an empty history, under the same ID: for
+ * workflows that go on for very long. Handles keep waiting; messages that have not been received and events stay; children go
+ * on. Never returns: put `return` in front of it.
+ *
+ * @param self The workflow that is running, so that the arguments are checked against it.
+ * @example
+ * const poll = defineWorkflow('poll', async (cursor: number): Promise<void> => {
+ *   for (let round = 0; round < 1_000; round++) cursor = await runStep('fetch', () => fetchFrom(cursor));
+ *   return continueAsNew(poll, cursor);
+ * });
+ *
+ * @throws InvalidArgumentError when `self` is another workflow, SchemaViolationError, ValueNotSerializableError,
+ *   PayloadTooLargeError: the run goes on then. OutsideWorkflowError.
+ */
+export async function continueAsNew<Arguments extends unknown[]>(
+  self: (...args: Arguments) => Promise<unknown>,
+  ...args: Arguments
+): Promise<never> {
+  return continueExecution(requireDurable('continueAsNew'), workflowDefinitionOf(self), args);
 }

@@ -17,6 +17,11 @@ export interface ControlStore {
   cancel(workflowIds: readonly string[], by: ControlCause, options: CancelOptions): Promise<readonly ControlAnswer[]>;
   resume(workflowIds: readonly string[], by: ControlCause): Promise<readonly ControlAnswer[]>;
   prioritize(workflowId: string, by: ControlCause, priority: number): Promise<ControlAnswer>;
+  setAppVersion(
+    workflowIds: readonly string[],
+    by: ControlCause,
+    appVersion: string,
+  ): Promise<readonly ControlAnswer[]>;
   rewind(workflowId: string, by: ControlCause, options: RewindOptions): Promise<ControlAnswer>;
   fork(workflowId: string, by: ControlCause, options: ForkOptions): Promise<ControlAnswer>;
   delete(workflowIds: readonly string[], by: ControlCause, options: DeleteOptions): Promise<readonly ControlAnswer[]>;
@@ -32,6 +37,8 @@ export interface RecordStore {
   listOwnership(workflowId: string, query: PageQuery): Promise<RecordPage<OwnershipRow> | null>;
   /** The newest act first. What was done to a deleted workflow stays. */
   listAudit(workflowId: string, query: PageQuery): Promise<RecordPage<AuditRow>>;
+  /** App versions for which something waits and which no live executor has; at most `limit` workflows of each are counted. */
+  unservedVersions(limit: number): Promise<readonly UnservedVersionRow[]>;
 }
 
 /** Who does it, and why. */
@@ -77,8 +84,8 @@ export type ControlAnswer =
 export type ControlRefusal =
   /** Not in this status. */
   | { readonly kind: 'status' }
-  /** There is no such step; `last` is the highest number allowed. */
-  | { readonly kind: 'step'; readonly last: number }
+  /** There is no such step; `first` and `last` are the lowest and the highest number allowed. */
+  | { readonly kind: 'step'; readonly first: number; readonly last: number }
   /** The new ID is taken. */
   | { readonly kind: 'exists' }
   /** A workflow that has not ended waits for this one, or may ask for its outcome. */
@@ -113,6 +120,12 @@ export interface WorkflowQuery extends PageQuery {
   readonly payload: boolean;
 }
 
+export interface UnservedVersionRow {
+  readonly appVersion: string;
+  readonly workflows: number;
+  readonly since: Date;
+}
+
 /** A workflow as recorded. Texts of `payload` are encoded values. */
 export interface WorkflowRecord {
   readonly workflowId: string;
@@ -125,6 +138,7 @@ export interface WorkflowRecord {
   readonly attempts: number;
   readonly maxAttempts: number;
   readonly appVersion: string;
+  readonly firstStep: number;
   readonly wakeAt: Date | null;
   readonly timeoutMs: number | null;
   readonly deadline: Date | null;

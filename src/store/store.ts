@@ -24,6 +24,8 @@ export interface WorkflowStore {
   recordEnqueue(ownership: Ownership, record: EnqueueRecord): Promise<EnqueueRecordAnswer>;
   complete(ownership: Ownership, outcome: OutcomeRecord): Promise<WriteAnswer>;
   release(ownership: Ownership, release: ReleaseRecord): Promise<WriteAnswer>;
+  /** Drops the history, replaces the input, and gives the workflow up, to be claimed at once. */
+  continueAsNew(ownership: Ownership, run: NextRun): Promise<WriteAnswer>;
   /**
    * Ends a workflow that makes no progress as `ERROR`, listed for attention. By token alone, since its version is what
    * keeps moving; it does nothing when ownership has passed on.
@@ -122,8 +124,9 @@ export interface StepRecord {
 /**
  * `step`: a body ran. `value`: now, random, uuid. `sleep`. `workflow`: a child's outcome. `start`: a child's handle.
  * `enqueue`: the handle of a child in a queue. `outcome`: any workflow's. `patch`: a marker.
+ * `continue`: continue-as-new, where it failed.
  */
-export type StepKind = 'step' | 'value' | 'sleep' | 'workflow' | 'start' | 'enqueue' | 'outcome' | 'patch';
+export type StepKind = 'step' | 'value' | 'sleep' | 'workflow' | 'start' | 'enqueue' | 'outcome' | 'patch' | 'continue';
 
 export interface IntentRecord {
   readonly seq: number;
@@ -195,6 +198,13 @@ export type ReleaseRecord =
   | { readonly to: 'DELAYED'; readonly wakeInMs: number; readonly unspendAttempt: boolean }
   | { readonly to: 'BLOCKED'; readonly attention: string; readonly detail: string };
 
+/** What a workflow continues with. */
+export interface NextRun {
+  readonly input: string;
+  /** The number of its first call. */
+  readonly firstSeq: number;
+}
+
 export type WriteAnswer = { readonly kind: 'written' } | Denied | Refused;
 
 /** The ownership check failed; see the failure table in docs/protocol.md. */
@@ -252,6 +262,8 @@ export interface ClaimedWorkflow {
   readonly reason: 'recovered' | 'claimed';
   readonly deadlineInMs: number | null;
   readonly input: string;
+  /** The number of the run's first call; more than 0 after continue-as-new. */
+  readonly firstSeq: number;
   readonly history: readonly RecordedStep[];
 }
 

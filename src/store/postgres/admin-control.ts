@@ -191,8 +191,10 @@ function found(row: ControlRow): WorkflowStatus {
 
 function refusalOf({ refusal, detail }: ControlRow): ControlRefusal {
   switch (refusal) {
-    case 'step':
-      return { kind: 'step', last: Number(detail) };
+    case 'step': {
+      const [last = 0, first = 0] = (detail ?? '').split(' ').reverse().map(Number);
+      return { kind: 'step', first, last };
+    }
     case 'awaited':
       return { kind: 'awaited', by: detail ?? '' };
     case 'exists':

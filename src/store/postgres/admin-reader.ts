@@ -6,6 +6,7 @@ import type {
   PageQuery,
   RecordPage,
   StepRow,
+  UnservedVersionRow,
   WorkflowQuery,
   WorkflowRecord,
 } from '../admin-store.js';
@@ -22,6 +23,8 @@ import {
   toStepRow,
   toWorkflowRecord,
   WORKFLOW_COLUMNS,
+  UNSERVED_COLUMNS,
+  type UnservedSqlRow,
   type WorkflowSqlRow,
 } from './admin-rows.js';
 import { backoffMs, pause } from './backoff.js';
@@ -79,6 +82,15 @@ export class RecordReader {
       items: rows.map((row) => toWorkflowRecord(row, query.payload)),
       nextCursor: nextCursor(form, rows, (row) => [row.created_us, row.workflow_id]),
     };
+  }
+
+  async unservedVersions(limit: number): Promise<readonly UnservedVersionRow[]> {
+    const rows = await this.#ask<UnservedSqlRow>('unserved_versions', UNSERVED_COLUMNS, [['int4', limit]]);
+    return rows.map(({ app_version: appVersion, workflows, since }) => ({
+      appVersion,
+      workflows,
+      since: new Date(since),
+    }));
   }
 
   async workflow(workflowId: string, payload: boolean): Promise<WorkflowRecord | null> {

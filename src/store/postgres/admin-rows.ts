@@ -10,6 +10,7 @@ export const WORKFLOW_COLUMNS = `
   (l.workflow).workflow_id, (l.workflow).name, (l.workflow).instance, (l.workflow).status,
   (l.workflow).epoch::float8 AS epoch, (l.workflow).record_version::float8 AS record_version,
   (l.workflow).executor_id, (l.workflow).attempts, (l.workflow).max_attempts, (l.workflow).app_version,
+  (l.workflow).first_seq,
   ${ms('(l.workflow).wake_at')} AS wake_at, (l.workflow).timeout_ms::float8 AS timeout_ms,
   ${ms('(l.workflow).deadline')} AS deadline, (l.workflow).parent_id, (l.workflow).parent_seq,
   (l.workflow).parent_close, (l.workflow).forked_from, (l.workflow).attributes::text AS attributes,
@@ -30,6 +31,7 @@ export interface WorkflowSqlRow extends SqlRow {
   readonly attempts: number;
   readonly max_attempts: number;
   readonly app_version: string;
+  readonly first_seq: number;
   readonly wake_at: number | null;
   readonly timeout_ms: number | null;
   readonly deadline: number | null;
@@ -69,6 +71,7 @@ export function toWorkflowRecord(row: WorkflowSqlRow, withPayload: boolean): Wor
     attempts: row.attempts,
     maxAttempts: row.max_attempts,
     appVersion: row.app_version,
+    firstStep: row.first_seq,
     wakeAt: toDate(row.wake_at),
     timeoutMs: row.timeout_ms,
     deadline: toDate(row.deadline),
@@ -161,6 +164,14 @@ export function toOwnershipRow(row: OwnershipSqlRow): OwnershipRow {
     endedAt: toDate(row.ended_at),
     endedHow: row.ended_how,
   };
+}
+
+export const UNSERVED_COLUMNS = `l.app_version, l.workflows, ${ms('l.since')} AS since`;
+
+export interface UnservedSqlRow extends SqlRow {
+  readonly app_version: string;
+  readonly workflows: number;
+  readonly since: number;
 }
 
 export const AUDIT_COLUMNS = `

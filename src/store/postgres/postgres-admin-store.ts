@@ -13,6 +13,7 @@ import type {
   RecordPage,
   RewindOptions,
   StepRow,
+  UnservedVersionRow,
   WorkflowQuery,
   WorkflowRecord,
 } from '../admin-store.js';
@@ -50,6 +51,14 @@ export class PostgresAdminStore implements AdminStore {
     return this.#sendOne(workflowId, 'prioritize_workflow', by, ['int4', priority]);
   }
 
+  setAppVersion(
+    workflowIds: readonly string[],
+    by: ControlCause,
+    appVersion: string,
+  ): Promise<readonly ControlAnswer[]> {
+    return this.#send(workflowIds, 'set_app_version', by, ['text', appVersion]);
+  }
+
   rewind(workflowId: string, by: ControlCause, { toStep, childError }: RewindOptions): Promise<ControlAnswer> {
     return this.#sendOne(workflowId, 'rewind_workflow', by, ['int4', toStep], ['text', childError]);
   }
@@ -81,6 +90,10 @@ export class PostgresAdminStore implements AdminStore {
 
   listAudit(workflowId: string, query: PageQuery): Promise<RecordPage<AuditRow>> {
     return this.#reader.audit(workflowId, query);
+  }
+
+  unservedVersions(limit: number): Promise<readonly UnservedVersionRow[]> {
+    return this.#reader.unservedVersions(limit);
   }
 
   close(): Promise<void> {

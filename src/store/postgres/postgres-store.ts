@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { Driver, NotificationStream, SqlParameter, SqlRow } from '../../drivers/driver.js';
+import { DatabaseError } from '../../errors/database-errors.js';
 import { StoreClosedError } from '../../errors/store-errors.js';
 import { HEARTBEATS_PER_LEASE } from '../store.js';
 import type {
@@ -14,6 +15,7 @@ import type {
   HeartbeatAnswer,
   IntentAnswer,
   IntentRecord,
+  NextRun,
   OutcomeRecord,
   OwnedWorkflow,
   Ownership,
@@ -135,6 +137,27 @@ export class PostgresStore implements Store {
     );
   }
 
+  async continueAsNew(ownership: Ownership, { input, firstSeq }: NextRun): Promise<WriteAnswer> {
+    const nonce = randomUUID();
+    const { workflowId, token } = ownership;
+    try {
+      return await release(
+        ownership,
+        (recordVersion) =>
+          this.#ask(
+            'holdfast_continue',
+            `SELECT answer, found_version::float8 AS found_version, found_detail FROM ${this.#call('continue_workflow')}(
+             $1::text, $2::uuid, $3::int8, $4::uuid, $5::text, $6::int4)`,
+            [workflowId, token, recordVersion, nonce, input, firstSeq],
+          ),
+        this.#closing.signal,
+      );
+    } catch (error) {
+      if (error instanceof DatabaseError) return { kind: 'refused', error };
+      throw error;
+    }
+  }
+
   async failStuck(ownership: Ownership, error: string): Promise<void> {
     await this.#ask(
       'holdfast_fail_stuck',
@@ -203,7 +226,8 @@ export class PostgresStore implements Store {
     const rows = await this.#ask<ClaimRow | ClaimReportRow>(
       'holdfast_claim_work',
       `SELECT workflow_id, name, instance, token::text AS token, epoch::float8 AS epoch, deadline_in_ms,
-              record_version::float8 AS record_version, attempts, reason, input, has_history, report
+              record_version::float8 AS record_version, attempts, reason, input, first_seq, has_history,
+              report
          FROM ${this.#call('claim_work')}(
            $1::text, $2::int8, $3::text, $4::text[], $5::int4, $6::text[], $7::text, $8::text::jsonb)`,
       [executor.executorId, executor.incarnation, appVersion, names, limit, only ?? null, deadLetterError, turns],

@@ -19,6 +19,7 @@ export interface ClaimRow extends SqlRow {
   readonly reason: 'recovered' | 'claimed';
   readonly deadline_in_ms: number | null;
   readonly input: string | null;
+  readonly first_seq: number;
   readonly has_history: boolean;
 }
 
@@ -81,6 +82,7 @@ export function toClaimed(rows: readonly ClaimRow[], history: readonly HistoryRo
     reason: row.reason,
     deadlineInMs: row.deadline_in_ms,
     input: row.input ?? '',
+    firstSeq: row.first_seq,
     history: steps.get(row.workflow_id) ?? [],
   }));
 }

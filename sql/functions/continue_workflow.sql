@@ -1,0 +1,44 @@
+-- An execution ends its run and has the workflow begin anew with another input: continue-as-new. The workflow keeps its ID, its
+-- attributes, its deadline and its place in a queue; its history goes, and it can be claimed at once, on any app version, with
+-- a fresh budget of attempts.
+--
+-- p_first_seq is the number of the next call: numbers go on, so that no idempotency key comes a second time. What belongs to
+-- the workflow and not to the run (messages, events, children) is left alone: a child goes on, and is still cancelled with the
+-- workflow.
+--
+-- answer is null when done, by this call or by an earlier one whose reply was lost; else see classify_refusal.
+CREATE OR REPLACE FUNCTION continue_workflow(
+  p_workflow_id text, p_token uuid, p_version bigint, p_nonce uuid, p_input text, p_first_seq integer,
+  OUT answer text, OUT found_status text, OUT found_epoch bigint, OUT found_version bigint, OUT found_detail text
+)
+LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET enable_seqscan = off
+AS $$
+DECLARE
+  v_now   timestamptz := clock();
+  v_epoch bigint;
+BEGIN
+  PERFORM FROM workflow_status s
+    WHERE s.workflow_id = p_workflow_id AND s.owner_token = p_token AND s.record_version = p_version
+      FOR NO KEY UPDATE SKIP LOCKED;
+  IF FOUND THEN
+    DELETE FROM step_result r WHERE r.workflow_id = p_workflow_id;
+    DELETE FROM step_intent i WHERE i.workflow_id = p_workflow_id;
+    -- The nonce stays: it is that of the start.
+    UPDATE workflow_input i SET input = p_input WHERE i.workflow_id = p_workflow_id;
+    UPDATE workflow_status s
+       SET status = 'ENQUEUED', owner_token = NULL, record_version = p_version + 1, updated_at = v_now, wake_at = NULL,
+           attempts = 0, first_seq = p_first_seq, any_version = true, attention = NULL, attention_detail = NULL
+     WHERE s.workflow_id = p_workflow_id
+    RETURNING s.epoch INTO v_epoch;
+    UPDATE workflow_ownership o
+       SET ended_at = v_now, nonce = p_nonce, ended_how = 'continued'
+     WHERE o.workflow_id = p_workflow_id AND o.epoch = v_epoch;
+    PERFORM pg_notify(current_schema() || '.work', '');
+  ELSE
+    -- One statement, one snapshot: see checkpoint_one.
+    SELECT c.* INTO answer, found_status, found_epoch, found_version, found_detail
+      FROM classify_refusal(p_workflow_id, p_token, p_version, NULL) c
+     WHERE NOT EXISTS (SELECT FROM workflow_ownership o WHERE o.workflow_id = p_workflow_id AND o.nonce = p_nonce);
+  END IF;
+END
+$$;
