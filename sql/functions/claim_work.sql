@@ -14,6 +14,7 @@
 --   turns        to be passed as p_turns the next time: whose turn it is
 --   limited      something waits that limits keep back: ask again when a slot gets free
 --   againInMs    ask again after this many milliseconds
+--   soon         ask again soon, and later each time in vain: somebody else is just claiming, or not everything was looked at
 --
 -- jit: executor has no index to look for leases by, and the cost that a disabled sequential scan is given makes the server
 -- compile the query, for 120 ms at every claim.
@@ -42,11 +43,18 @@ DECLARE
   v_queue     text;
   v_queues    text[];
   v_place     integer;
+  -- Where the queues' next round begins.
+  v_after     text;
+  -- Queues of which this executor runs as many workflows as it may.
+  v_full      text[] := '{}';
   v_left      integer;
   v_pick      record;
+  v_room      record;
   v_keys      jsonb := coalesce(p_turns -> 'keys', '{}');
   v_limited   boolean := false;
+  v_soon      boolean := false;
   v_has_more  boolean := false;
+  v_overflows boolean;
   v_again_ms  double precision;
 BEGIN
   PERFORM FROM executor e
@@ -95,6 +103,7 @@ BEGIN
                               p_names, p_only);
     v_recovered := v_recovered || v_pick.workflow_ids;
     v_limited := v_limited OR v_pick.is_limited;
+    v_soon := v_soon OR v_pick.is_soon;
     v_again_ms := least(v_again_ms, v_pick.again_in_ms);
   END LOOP;
 
@@ -108,18 +117,42 @@ BEGIN
    WHERE s.workflow_id = due.workflow_id;
 
   v_left := p_limit - cardinality(v_recovered);
-  SELECT array_agg(c.workflow_id) INTO v_due FROM (
-    SELECT s.workflow_id
-      FROM workflow_status s
-     WHERE s.status IN ('DELAYED', 'SUSPENDED') AND s.wake_at <= v_now
-       AND (s.status = 'SUSPENDED' OR s.queue IS NULL)
-       AND s.name = ANY (p_names) AND (s.app_version = p_app_version OR s.any_version OR s.epoch = 0 AND s.forked_from IS NULL)
-       AND (p_only IS NULL OR s.workflow_id = ANY (p_only))
-     ORDER BY s.wake_at
-     LIMIT v_left
-       FOR NO KEY UPDATE OF s SKIP LOCKED
-  ) c;
-  v_due := coalesce(v_due, '{}');
+  v_due := '{}';
+  LOOP
+    SELECT v_due || array_agg(c.workflow_id) INTO v_due FROM (
+      SELECT s.workflow_id
+        FROM workflow_status s
+       WHERE s.status IN ('DELAYED', 'SUSPENDED') AND s.wake_at <= v_now
+         AND (s.status = 'SUSPENDED' OR s.queue IS NULL) AND (s.queue IS NULL OR s.queue <> ALL (v_full))
+         AND s.name = ANY (p_names) AND (s.app_version = p_app_version OR s.any_version OR s.epoch = 0 AND s.forked_from IS NULL)
+         AND (p_only IS NULL OR s.workflow_id = ANY (p_only)) AND s.workflow_id <> ALL (v_due)
+       ORDER BY s.wake_at
+       LIMIT v_left - cardinality(v_due)
+         FOR NO KEY UPDATE OF s SKIP LOCKED
+    ) c;
+    -- What is woken has its slot, but not in this executor. What that has no room for is left asleep, for another one or for
+    -- later; and what it lies in front of is looked for again.
+    v_overflows := false;
+    FOR v_pick IN
+      SELECT s.queue, array_agg(s.workflow_id ORDER BY s.wake_at) AS workflow_ids
+        FROM workflow_status s JOIN queue q ON q.name = s.queue
+       WHERE s.workflow_id = ANY (v_due) AND q.executor_concurrency IS NOT NULL AND s.queue <> ALL (v_full)
+       GROUP BY s.queue
+    LOOP
+      SELECT r.own - (SELECT count(*) FROM workflow_status s WHERE s.workflow_id = ANY (v_recovered) AND s.queue = v_pick.queue)
+               AS room, r.is_contended INTO v_room
+        FROM queue_room(v_pick.queue, p_executor_id, p_incarnation) r;
+      IF cardinality(v_pick.workflow_ids) > v_room.room THEN
+        v_overflows := true;
+        v_limited := true;
+        v_soon := v_soon OR v_room.is_contended;
+        v_full := v_full || v_pick.queue;
+        v_due := ARRAY(SELECT d.workflow_id FROM unnest(v_due) AS d (workflow_id)
+                        WHERE d.workflow_id <> ALL (v_pick.workflow_ids[greatest(v_room.room, 0) + 1:]));
+      END IF;
+    END LOOP;
+    EXIT WHEN NOT v_overflows;
+  END LOOP;
 
   v_left := v_left - cardinality(v_due);
   SELECT array_agg(c.workflow_id) INTO v_ids FROM (
@@ -151,28 +184,35 @@ BEGIN
     END IF;
     SELECT * INTO v_pick
       FROM pick_from_queue(v_queue, ceil(v_left::numeric / (cardinality(v_queues) - v_place + 1))::integer, p_executor_id,
-                           p_incarnation, p_app_version, p_names, p_only, v_keys ->> v_queue, v_recovered || v_due);
+                           p_incarnation, p_app_version, p_names, p_only, v_keys -> v_queue, v_recovered, v_due);
     v_ids := v_ids || v_pick.workflow_ids;
     v_left := v_left - cardinality(v_pick.workflow_ids);
     v_limited := v_limited OR v_pick.is_limited;
+    v_soon := v_soon OR v_pick.is_soon;
     v_has_more := v_has_more OR v_pick.has_more;
     v_again_ms := least(v_again_ms, v_pick.again_in_ms);
-    IF v_pick.last_key IS NOT NULL THEN
-      v_keys := v_keys || jsonb_build_object(v_queue, v_pick.last_key);
+    v_after := v_queue;
+    IF v_pick.turn IS NOT NULL THEN
+      v_keys := v_keys || jsonb_build_object(v_queue, v_pick.turn);
     END IF;
   END LOOP;
+  IF cardinality(v_queues) < c_queues AND v_after = v_queues[cardinality(v_queues)] THEN
+    -- All have had their turn: another one begins the next round.
+    v_after := v_queues[1];
+  ELSIF v_left > 0 THEN
+    -- There may be more queues than were looked at.
+    v_soon := v_soon OR cardinality(v_queues) = c_queues;
+  END IF;
   -- Some queues left more of their shares than others could use of them.
   IF v_has_more AND v_left > 0 THEN
     v_again_ms := 0;
   END IF;
-  IF v_limited OR v_again_ms IS NOT NULL OR cardinality(v_queues) > 0 THEN
+  IF v_limited OR v_soon OR v_again_ms IS NOT NULL OR cardinality(v_queues) > 0 THEN
     RETURN QUERY
     SELECT NULL::text, NULL::text, NULL::text, NULL::uuid, NULL::bigint, NULL::bigint, NULL::integer, NULL::text,
            NULL::double precision, NULL::text, NULL::integer, NULL::boolean,
-           json_build_object('limited', v_limited, 'againInMs', v_again_ms, 'turns', json_build_object(
-             -- All have been served: the one after the first begins the next round. Else: the one after these.
-             'queue', CASE WHEN cardinality(v_queues) = c_queues THEN v_queues[c_queues] ELSE v_queues[1] END,
-             'keys', v_keys))::text;
+           json_build_object('limited', v_limited, 'againInMs', v_again_ms, 'soon', v_soon, 'turns', json_build_object(
+             'queue', coalesce(v_after, p_turns ->> 'queue'), 'keys', v_keys))::text;
   END IF;
   IF cardinality(v_ids) = 0 THEN
     RETURN;

@@ -6,20 +6,26 @@ SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_me
 AS $$
 DECLARE
   v_now     timestamptz := clock();
+  v_looked  queue_deduplication[];
   v_cleared integer;
 BEGIN
+  -- The rows are judged by a statement of its own once they are locked: this one does not see the workflow of an ID that
+  -- a long transaction takes while this one runs.
+  SELECT array_agg(l.d) INTO v_looked FROM (
+    SELECT d FROM queue_deduplication d
+     -- Not what was taken a moment ago: it is in use, most likely.
+     WHERE d.checked_at < v_now - interval '1 minute'
+     ORDER BY d.checked_at
+     LIMIT p_limit
+       FOR NO KEY UPDATE SKIP LOCKED
+  ) l;
   WITH looked AS MATERIALIZED (
     SELECT d.queue, d.deduplication_id,
            coalesce(d.held_until > v_now, EXISTS (
              SELECT FROM workflow_status s
               WHERE s.workflow_id = d.workflow_id
                 AND s.status NOT IN ('SUCCESS', 'ERROR', 'CANCELLED', 'DEAD_LETTER'))) AS is_held
-      FROM queue_deduplication d
-     -- Not what was taken a moment ago: its workflow may have been committed after this statement began.
-     WHERE d.checked_at < v_now - interval '1 minute'
-     ORDER BY d.checked_at
-     LIMIT p_limit
-       FOR NO KEY UPDATE OF d SKIP LOCKED
+      FROM unnest(v_looked) d
   ), kept AS (
     UPDATE queue_deduplication d SET checked_at = v_now FROM looked l
      WHERE l.is_held AND d.queue = l.queue AND d.deduplication_id = l.deduplication_id

@@ -1,17 +1,21 @@
 -- Picks and locks up to p_take waiting workflows of one queue, within its limits. The lowest priority number goes first; at one
--- priority the keys take turns, beginning after p_after_key (what was served last, as last_key says); within one key, the
--- order of the line. So what one key has waiting does not delay another one's.
+-- priority the keys take turns, beginning after the one that was served last; within one key, the order of the line. So
+-- what one key has waiting does not delay another one's.
 --
 -- is_limited: something may wait that a limit, or somebody else's claim, keeps back; again_in_ms, if it is known when to
--- ask again. has_more: p_take was all that kept it back. p_pending: workflows that this transaction has picked before, by
--- recovering them, and that do not count as this executor's yet. p_only restricts the pick to these IDs, out of turn.
+-- ask again. is_soon: ask again soon, since somebody else is just claiming, or since not everything was looked at. has_more:
+-- p_take was all that kept it back. p_recovered, p_due: workflows that this transaction has picked before, and that are not
+-- counted as this executor's yet. p_only restricts the pick to these IDs, out of turn.
 --
 -- Each key gets an equal share of the room; what a key leaves of it goes to those that have more, in a further round. Keys
--- are looked at c_keys a call, whether they have room or not; the next call goes on after them.
+-- are looked at c_keys a call, whether they have room or not. turn is for the next call, as p_turn:
+--   key             the one that was served last
+--   priority, from  where this call stopped, having looked at enough: the next one goes on there, so that however many keys
+--                   are kept back, what waits behind them has its turn
 CREATE OR REPLACE FUNCTION pick_from_queue(
   p_queue text, p_take integer, p_executor_id text, p_incarnation bigint, p_app_version text, p_names text[],
-  p_only text[], p_after_key text, p_pending text[],
-  OUT workflow_ids text[], OUT last_key text, OUT is_limited boolean, OUT has_more boolean,
+  p_only text[], p_turn jsonb, p_recovered text[], p_due text[],
+  OUT workflow_ids text[], OUT turn jsonb, OUT is_limited boolean, OUT is_soon boolean, OUT has_more boolean,
   OUT again_in_ms double precision
 )
 LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
@@ -19,33 +23,47 @@ SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_me
 SET enable_bitmapscan = off SET enable_sort = off SET jit = off
 AS $$
 DECLARE
-  c_keys     CONSTANT integer := 500;
-  c_soon_ms  CONSTANT double precision := 20;
-  v_room     record;
-  v_left     integer;
-  v_share    integer;
-  v_priority bigint := -2147483649;
-  v_keys     text[];
-  v_more     text[];
-  v_taken    text[] := '{}';
-  v_looked   integer := 0;
-  v_key      text;
-  v_limits   record;
-  v_found    text[];
+  c_keys      CONSTANT integer := 500;
+  v_now       timestamptz := clock();
+  -- Where each circle of keys begins and ends.
+  v_start     text := p_turn ->> 'key';
+  v_served    text := v_start;
+  -- Where this call goes on with a circle that the call before has begun.
+  v_resumed   bigint := (p_turn ->> 'priority')::bigint;
+  v_priority  bigint := coalesce(v_resumed, -2147483648) - 1;
+  v_circle    record;
+  v_keys      text[];
+  v_more      text[];
+  v_room      record;
+  v_recovered text[];
+  v_taken     text[] := '{}';
+  v_left      integer;
+  v_share     integer;
+  v_looked    integer := 0;
+  v_key       text;
+  v_limits    record;
+  v_found     text[];
 BEGIN
   workflow_ids := '{}';
-  is_limited := false;
+  turn := p_turn;
   has_more := false;
   SELECT * INTO v_room FROM queue_room(p_queue, p_executor_id, p_incarnation);
-  again_in_ms := v_room.again_in_ms;
-  SELECT coalesce(array_agg(s.partition_key), '{}') INTO v_taken
-    FROM workflow_status s WHERE s.workflow_id = ANY (p_pending) AND s.queue = p_queue;
-  v_left := greatest(least(p_take, v_room.slots, v_room.runs - cardinality(v_taken)), 0);
-  IF v_left = 0 THEN
-    is_limited := true;
+  is_soon := v_room.is_contended;
+  is_limited := is_soon;
+  IF is_soon OR (v_room.definition).paused THEN
     RETURN;
   END IF;
-  IF (v_room.definition).name IS NULL OR (v_room.definition).paused THEN
+  SELECT coalesce(array_agg(s.partition_key), '{}') INTO v_recovered
+    FROM workflow_status s WHERE s.workflow_id = ANY (p_recovered) AND s.queue = p_queue;
+  v_left := greatest(least(
+    p_take, v_room.slots, v_room.rate - cardinality(v_recovered),
+    v_room.own - (SELECT count(*) FROM workflow_status s
+                   WHERE s.workflow_id = ANY (p_recovered || p_due) AND s.queue = p_queue)), 0);
+  IF v_left = 0 THEN
+    is_limited := true;
+    IF v_room.free_at IS NOT NULL THEN
+      again_in_ms := greatest(extract(epoch FROM v_room.free_at - v_now) * 1000, 0) + 1;
+    END IF;
     RETURN;
   END IF;
 
@@ -57,7 +75,8 @@ BEGIN
        LIMIT v_left
          FOR NO KEY UPDATE SKIP LOCKED
     LOOP
-      IF (SELECT coalesce(least(r.slots, r.runs), 1) FROM key_room(v_room.definition, v_limits.partition_key, v_taken) r) > 0 THEN
+      IF (SELECT coalesce(least(r.slots, r.rate), 1)
+            FROM key_room(v_room.definition, v_limits.partition_key, v_taken, v_recovered) r) > 0 THEN
         workflow_ids := workflow_ids || v_limits.workflow_id;
         v_taken := v_taken || v_limits.partition_key;
       END IF;
@@ -71,39 +90,40 @@ BEGIN
      WHERE s.status = 'ENQUEUED' AND s.queue = p_queue AND s.priority > v_priority
      ORDER BY s.priority
      LIMIT 1;
-    EXIT WHEN NOT FOUND;
-    IF v_left = 0 OR v_looked >= c_keys THEN
-      is_limited := true;
-      again_in_ms := CASE WHEN v_left > 0 THEN least(again_in_ms, c_soon_ms) ELSE again_in_ms END;
+    IF NOT FOUND THEN
+      -- What came in front of where this call went on is for the next one, which begins at the beginning.
+      is_soon := v_resumed IS NOT NULL;
+      turn := jsonb_build_object('key', v_served);
       EXIT;
     END IF;
-    v_keys := waiting_keys(p_queue, v_priority::integer, p_after_key, c_keys - v_looked);
-    v_looked := v_looked + cardinality(v_keys);
+    IF v_left = 0 THEN
+      is_limited := true;
+      turn := jsonb_build_object('key', v_served);
+      EXIT;
+    END IF;
+    SELECT * INTO v_circle
+      FROM waiting_keys(p_queue, v_priority::integer, CASE WHEN v_priority = v_resumed THEN p_turn ->> 'from' ELSE v_start END,
+                        v_start, c_keys - v_looked);
+    v_looked := v_looked + cardinality(v_circle.keys);
+    v_keys := v_circle.keys;
     WHILE cardinality(v_keys) > 0 AND v_left > 0 LOOP
       v_share := greatest(v_left / cardinality(v_keys), 1);
       v_more := '{}';
       FOREACH v_key IN ARRAY v_keys LOOP
         EXIT WHEN v_left = 0;
-        last_key := v_key;
-        SELECT least(v_share, v_left, r.slots, r.runs) AS take, r.free_at INTO v_limits
-          FROM key_room(v_room.definition, v_key, v_taken) r;
+        SELECT least(v_share, v_left, r.slots, r.rate) AS take, r.free_at INTO v_limits
+          FROM key_room(v_room.definition, v_key, v_taken, v_recovered) r;
         IF v_limits.take = 0 THEN
           is_limited := true;
-          again_in_ms := least(again_in_ms, greatest(extract(epoch FROM v_limits.free_at - clock()) * 1000, 0) + 1);
+          IF v_limits.free_at IS NOT NULL THEN
+            again_in_ms := least(again_in_ms, greatest(extract(epoch FROM v_limits.free_at - v_now) * 1000, 0) + 1);
+          END IF;
           CONTINUE;
         END IF;
-        SELECT coalesce(array_agg(c.workflow_id), '{}') INTO v_found FROM (
-          SELECT s.workflow_id
-            FROM workflow_status s
-           WHERE s.status = 'ENQUEUED' AND s.queue = p_queue AND s.priority = v_priority AND s.partition_key = v_key
-             AND s.name = ANY (p_names)
-             -- What has no record runs on any version.
-             AND (s.app_version = p_app_version OR s.any_version OR s.epoch = 0 AND s.forked_from IS NULL)
-             AND s.workflow_id <> ALL (workflow_ids)
-           ORDER BY s.queued_at
-           LIMIT v_limits.take
-             FOR NO KEY UPDATE SKIP LOCKED
-        ) c;
+        v_found := first_in_line(p_queue, v_priority::integer, v_key, p_app_version, p_names, workflow_ids,
+                                 v_limits.take);
+        CONTINUE WHEN v_found = '{}';
+        v_served := v_key;
         workflow_ids := workflow_ids || v_found;
         v_taken := v_taken || array_fill(v_key, ARRAY[cardinality(v_found)]);
         v_left := v_left - cardinality(v_found);
@@ -113,9 +133,17 @@ BEGIN
       END LOOP;
       v_keys := v_more;
     END LOOP;
+    has_more := cardinality(workflow_ids) = p_take;
     -- The room is used up, and there may be more of these keys.
     is_limited := is_limited OR v_left = 0;
-    has_more := cardinality(workflow_ids) = p_take;
+    IF v_left > 0 AND NOT v_circle.is_whole THEN
+      is_limited := true;
+      is_soon := true;
+      turn := jsonb_strip_nulls(jsonb_build_object(
+        'key', v_start, 'priority', v_priority,
+        'from', coalesce(v_circle.keys[cardinality(v_circle.keys)], p_turn ->> 'from')));
+      EXIT;
+    END IF;
   END LOOP;
 END
 $$;

@@ -8,6 +8,8 @@ import { Repeater } from './repeater.js';
 const CLAIM_BATCH = 100;
 /** Executors that are told to ask again at the same time do not. */
 const AGAIN_JITTER_MS = 10;
+/** First wait of a claim that is to be repeated soon, in milliseconds; doubles with each that was in vain. */
+const SOON_MS = 5;
 
 export interface ClaimLoopOptions {
   readonly store: ExecutorStore & Pick<WorkflowStore, 'verifyOwnership'>;
@@ -34,6 +36,8 @@ export class ClaimLoop {
   /** When the store wants to be asked again, in milliseconds from the last claim. */
   #againInMs = Infinity;
   #turns: string | null = null;
+  /** Claims in a row that were to be repeated soon and had brought nothing. */
+  #inVain = 0;
   /** Executions that have ended. */
   #freed = 0;
 
@@ -51,6 +55,7 @@ export class ClaimLoop {
   }
 
   wake(): void {
+    this.#inVain = 0;
     this.#repeater.wake();
   }
 
@@ -78,14 +83,15 @@ export class ClaimLoop {
         const limit = Math.min(CLAIM_BATCH, maxConcurrent - engine.runningCount);
         this.#isLimited = limit <= 0;
         if (limit <= 0) return;
-        const { workflows, isLimited, againInMs, turns } = await this.#claim(limit, undefined, 0);
+        const { workflows, isLimited, againInMs, isSoon, turns } = await this.#claim(limit, undefined, 0);
         this.#turns = turns;
         this.#isLimited = isLimited;
+        if (workflows.length > 0 || !isSoon) this.#inVain = 0;
         if (workflows.length === limit) continue;
         // A slot that got free while the claim looked elsewhere was not announced to anybody.
         if (isLimited && freed !== this.#freed) continue;
         if (againInMs === 0 && workflows.length > 0) continue;
-        this.#againInMs = againInMs ?? Infinity;
+        this.#againInMs = Math.min(againInMs ?? Infinity, isSoon ? SOON_MS * 2 ** this.#inVain++ : Infinity);
         return;
       }
     } catch (error) {

@@ -250,6 +250,8 @@ export interface ClaimAnswer {
   readonly isLimited: boolean;
   /** Ask again after this many milliseconds, whatever happens; null: nothing is known of. */
   readonly againInMs: number | null;
+  /** Ask again soon, and later each time in vain: somebody else was just claiming, or not everything was looked at. */
+  readonly isSoon: boolean;
   /** Whose turn it is in the queues. The store's own text; null: nobody's in particular. */
   readonly turns: string | null;
 }

@@ -484,11 +484,11 @@ test('queues are defined, replaced, changed and asked for at run time', async ()
   expect(await holdfast.queues.get('new')).toMatchObject({ concurrency: null, keyConcurrency: 1, keyRateLimit: null });
   expect((await client.queues.list()).map(({ name }) => name)).toEqual(['new', 'paused', 'q']);
   for (const call of [
-    client.queues.get('none'),
-    client.queues.pause('none'),
-    client.queues.update('none', { concurrency: 1 }),
+    () => client.queues.get('none'),
+    () => client.queues.pause('none'),
+    () => client.queues.update('none', { concurrency: 1 }),
   ]) {
-    await expect(call).rejects.toMatchObject({ code: 'QUEUE_NOT_FOUND' });
+    await expect(call()).rejects.toMatchObject({ code: 'QUEUE_NOT_FOUND' });
   }
 });
 

@@ -89,11 +89,12 @@ export function toClaimed(rows: readonly ClaimRow[], history: readonly HistoryRo
 
 /** What the report says; without one, nothing waits in queues. */
 export function toReport(row: ClaimReportRow | undefined): Omit<ClaimAnswer, 'workflows'> {
-  if (row === undefined) return { isLimited: false, againInMs: null, turns: null };
-  const { limited, againInMs, turns } = JSON.parse(row.report) as {
+  if (row === undefined) return { isLimited: false, againInMs: null, isSoon: false, turns: null };
+  const { limited, againInMs, soon, turns } = JSON.parse(row.report) as {
     readonly limited: boolean;
     readonly againInMs: number | null;
+    readonly soon: boolean;
     readonly turns: unknown;
   };
-  return { isLimited: limited, againInMs, turns: JSON.stringify(turns) };
+  return { isLimited: limited, againInMs, isSoon: soon, turns: JSON.stringify(turns) };
 }
