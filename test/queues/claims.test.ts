@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { complete, ProtocolBench, register } from '../store/support-protocol.js';
+import { complete, ProtocolBench, register, releaseWorkflow } from '../store/support-protocol.js';
 import { CLAIM_WORK, claimParameters, claimUntilQuiet, claimWork, define, fill } from './support/claims.js';
 
 let bench: ProtocolBench;
@@ -243,6 +243,7 @@ test('C32 C33 many claimers, deaths, give-backs and sleeps: no limit is exceeded
   const held = new Map<string, { executor: string; key: string; version: number; token: string }>();
   const done: string[] = [];
   const excesses: string[] = [];
+  const keyOf = (id: string): string => `k${String(Number(id.slice(2)) % 7)}`;
   const check = (): void => {
     const tally = (by: (entry: { executor: string; key: string }) => string): number => {
       const counts = new Map<string, number>();
@@ -273,7 +274,7 @@ test('C32 C33 many claimers, deaths, give-backs and sleeps: no limit is exceeded
       turns = report?.turns;
       for (const { id, token, version } of items) {
         if (held.has(id)) excesses.push(`${id} runs twice`);
-        held.set(id, { executor: name, key: `k${String(Number(id.slice(2)) % 7)}`, version, token });
+        held.set(id, { executor: name, key: keyOf(id), version, token });
       }
       check();
       const mine = [...held].filter(([, { executor }]) => executor === name);
@@ -298,14 +299,13 @@ test('C32 C33 many claimers, deaths, give-backs and sleeps: no limit is exceeded
             [id],
           );
         } else if (what < 0.5) {
-          await ask(`SELECT @release_workflow($1, $2, $3, gen_random_uuid(), 'ENQUEUED', NULL, true, NULL, NULL)`, [
-            id,
-            token,
-            version,
-          ]);
+          const { answer } = await releaseWorkflow(ask, { id, token, version });
+          if (answer !== null) held.set(id, { executor: name, key: keyOf(id), version, token });
         } else {
-          await complete(ask, { id, token, version });
-          done.push(id);
+          const { answer } = await complete(ask, { id, token, version });
+          if (answer === null) done.push(id);
+          else held.set(id, { executor: name, key: keyOf(id), version, token });
+          if (answer !== null && answer !== 'locked') excesses.push(`${id}: ${answer}`);
         }
       }
       const [row] = await ask<{ slots: number; own: number; key: number }>(
