@@ -4,6 +4,7 @@ import type { DriverTarget } from './drivers/open-driver.js';
 import type { ErrorClass, PayloadCodec } from './values/index.js';
 import type { Duration } from './api/duration.js';
 import type { Logger } from './api/logger.js';
+import type { ShutdownSignal } from './shutdown-signals.js';
 import type { QueueDefinition } from './api/queue.js';
 
 /** What `Holdfast.launch` takes. Everything but `workflows` has a default. */
@@ -70,6 +71,11 @@ export interface HoldfastOptions {
   readonly signal?: AbortSignal;
   /** How long `close` lets running workflows go on before it gives them back. Default 10 s. */
   readonly shutdownTimeout?: Duration;
+  /**
+   * Signals at which to close; the process then ends by the signal, unless somebody else listens to it. A second signal ends the
+   * process at once. Default: none, which leaves signals to the application.
+   */
+  readonly shutdownOn?: readonly ShutdownSignal[];
   /** Accept a server with `synchronous_commit = off`, which can lose acknowledged work. Default false. */
   readonly allowAsynchronousCommit?: boolean;
   /**

@@ -28,6 +28,7 @@ import { makeSerializer } from './make-serializer.js';
 import type { QueueRecord } from './store/queue-store.js';
 import { replaceRunning } from './hot-reload.js';
 import { openDatabase } from './open-database.js';
+import { ShutdownSignals } from './shutdown-signals.js';
 import { stderrLogger } from './stderr-logger.js';
 import { PostgresAdminStore } from './store/postgres/postgres-admin-store.js';
 import { PostgresQueueStore } from './store/postgres/postgres-queue-store.js';
@@ -62,6 +63,7 @@ export class Holdfast {
   readonly #waiter: OutcomeWaiter;
   readonly #handles: HandleHost;
   readonly #settings: LaunchSettings;
+  readonly #signals: ShutdownSignals;
   readonly #stopDatabase: () => Promise<void>;
   #closed: Promise<void> | undefined;
 
@@ -149,6 +151,7 @@ export class Holdfast {
     });
     this.#sweeper = new DeduplicationSweeper(this.#queueStore, logger);
     this.#handles = this.#handleHost(serializer);
+    this.#signals = new ShutdownSignals({ signals: options.shutdownOn ?? [], close: () => this.close(), logger });
   }
 
   /** The ID under which this process is known to the others. */
@@ -277,6 +280,7 @@ export class Holdfast {
     });
     this.#executor.run(this.#engine);
     this.#sweeper.start();
+    this.#signals.start();
   }
 
   /** A control operation may have taken a workflow away that runs here; or it has an outcome that somebody waits for. */
@@ -305,6 +309,7 @@ export class Holdfast {
     await this.#adminStore.close();
     await this.#driver.close();
     await this.#stopDatabase();
+    this.#signals.stop();
   }
 
   #handleHost(serializer: ValueSerializer): HandleHost {

@@ -45,6 +45,7 @@ export * from './errors/index.js';
 export type { EnqueueResult } from './fleet/enqueuer.js';
 export type { ExecutorHealth } from './fleet/executor.js';
 export { Holdfast } from './holdfast.js';
+export type { ShutdownSignal } from './shutdown-signals.js';
 export { VERSION } from './version.js';
 export { renderMigrationSql } from './store/postgres/migrate-render.js';
 export type { ErrorClass, PayloadCodec } from './values/index.js';

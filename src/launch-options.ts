@@ -3,6 +3,7 @@ import type { HoldfastOptions } from './holdfast-options.js';
 import { parseDuration } from './engine/duration.js';
 import { isSourceVersion } from './engine/source-version.js';
 import { InvalidArgumentError } from './errors/admin-errors.js';
+import { SHUTDOWN_SIGNALS } from './shutdown-signals.js';
 import { DEFAULT_SCHEMA } from './store/postgres/migrate-schema-name.js';
 
 export const DEFAULT_LEASE_MS = 15_000;
@@ -48,6 +49,7 @@ export const optionsSchema = z.strictObject({
   launchTimeout: duration.optional(),
   signal: z.custom((value) => value instanceof AbortSignal).optional(),
   shutdownTimeout: duration.optional(),
+  shutdownOn: z.array(z.enum(SHUTDOWN_SIGNALS)).optional(),
   allowAsynchronousCommit: z.boolean().optional(),
   hotReloadKey: z.string().min(1).optional(),
 });

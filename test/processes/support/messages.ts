@@ -7,6 +7,8 @@ export interface LaunchOptions {
   readonly lease?: number;
   readonly pollInterval?: number;
   readonly maxConnections?: number;
+  readonly shutdownTimeout?: number;
+  readonly shutdownOn?: readonly ('SIGTERM' | 'SIGINT')[];
 }
 
 /** Something that only the process knows, and that waits for the test's answer. */

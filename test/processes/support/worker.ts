@@ -90,7 +90,7 @@ export class Worker {
   readonly launched: Promise<unknown>;
   readonly #child: ChildProcess;
   readonly #runs: Run[];
-  readonly #exited: Promise<unknown>;
+  readonly #exited: Promise<readonly unknown[]>;
   readonly #pending = new Map<number, { resolve: (value: unknown) => void; reject: (cause: unknown) => void }>();
   readonly #holds: Hold[] = [];
   #commands = 0;
@@ -152,6 +152,16 @@ export class Worker {
 
   thaw(): void {
     this.#child.kill('SIGCONT');
+  }
+
+  signal(name: 'SIGTERM' | 'SIGINT'): void {
+    this.#child.kill(name);
+  }
+
+  /** Resolves when the process has ended, with what it ended by. */
+  async ended(): Promise<unknown> {
+    const [code, signal] = await this.#exited;
+    return signal ?? code;
   }
 
   async kill(): Promise<void> {
