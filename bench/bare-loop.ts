@@ -3,7 +3,7 @@ import pg from 'pg';
 import { BareProtocol, type BareWorkflow } from './bare-protocol.js';
 import type { StepMeter } from './closed-loop.js';
 import { installProtocol } from './install-protocol.js';
-import type { Work } from './protocol.js';
+import type { LoadOrder } from './protocol.js';
 import { databaseUrl, type HostedSubject, hostSubject } from './worker-host.js';
 
 /** Started ahead in one statement, so that the checkpoint loop is nothing but checkpoints. */
@@ -26,7 +26,7 @@ async function launch(): Promise<HostedSubject> {
     'CREATE TABLE public.floor (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, value text NOT NULL)',
   );
   const protocol = await BareProtocol.register(client);
-  const meter: StepMeter = { steps: 0 };
+  const meter: StepMeter = { steps: 0, startDelaysMs: [] };
   const ahead: BareWorkflow[] = [];
 
   const recordSteps = async (workflow: BareWorkflow, steps: number): Promise<void> => {
@@ -36,7 +36,7 @@ async function launch(): Promise<HostedSubject> {
     }
   };
 
-  const perform = async (work: Work, steps: number): Promise<void> => {
+  const perform = async ({ work, steps }: LoadOrder): Promise<void> => {
     switch (work) {
       case 'commit':
         for (let index = 0; index < steps; index++) {
@@ -60,6 +60,10 @@ async function launch(): Promise<HostedSubject> {
         await recordSteps(workflow, steps);
         return protocol.complete(workflow);
       }
+      case 'queued':
+      case 'queued-remotely':
+      case 'drain':
+        throw new Error('The bare client has no queues.');
     }
   };
   return { about: 'bare pg client, one connection', meter, perform, close: () => client.end() };

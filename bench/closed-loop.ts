@@ -1,18 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
-import type { LoadOrder, LoadResult, Work } from './protocol.js';
+import type { LoadOrder, LoadResult } from './protocol.js';
 import { latencyOf } from './statistics.js';
 
 /** Counts steps. The workflow function adds to it after a step's result is durable and back, not when the body runs. */
 export interface StepMeter {
   steps: number;
+  /** From the call that enqueues a workflow until its code runs, in milliseconds. */
+  readonly startDelaysMs: number[];
 }
 
 /** What is measured, seen from the loop. */
 export interface Subject {
   readonly meter: StepMeter;
-  /** Does one piece of work of `steps` steps, and returns when its result is here. */
-  perform(work: Work, steps: number): Promise<unknown>;
+  /** Sets up what the order needs, and returns how to take that back. */
+  prepare?(order: LoadOrder): Promise<() => Promise<void>>;
+  /** Does one piece of work, and returns when its result is here. */
+  perform(order: LoadOrder): Promise<unknown>;
 }
 
 /** Called at both ends of the measured window, with the load going on. */
@@ -36,7 +40,7 @@ export async function runClosedLoop(subject: Subject, order: LoadOrder, observer
   const worker = async (): Promise<void> => {
     while (!stopping) {
       const startedAt = performance.now();
-      await subject.perform(order.work, order.steps);
+      await subject.perform(order);
       if (measuring) latencies.push(performance.now() - startedAt);
     }
   };
@@ -49,6 +53,7 @@ export async function runClosedLoop(subject: Subject, order: LoadOrder, observer
 
   await Promise.race([delay(order.warmUpMs), failure]);
   measuring = true;
+  subject.meter.startDelaysMs.length = 0;
   const cpuAtOpening = process.cpuUsage();
   const stepsAtOpening = subject.meter.steps;
   const openedAt = performance.now();
@@ -58,6 +63,7 @@ export async function runClosedLoop(subject: Subject, order: LoadOrder, observer
   const elapsedMs = performance.now() - openedAt;
   const cpu = process.cpuUsage(cpuAtOpening);
   const steps = subject.meter.steps - stepsAtOpening;
+  const startDelayMs = latencyOf(subject.meter.startDelaysMs);
   measuring = false;
   observer.closed();
 
@@ -68,6 +74,7 @@ export async function runClosedLoop(subject: Subject, order: LoadOrder, observer
     steps,
     workflows: latencies.length,
     latencyMs: latencyOf(latencies),
+    startDelayMs,
     cpuMs: (cpu.user + cpu.system) / 1000,
   };
 }

@@ -85,7 +85,7 @@ async function measureAll(
   for (const scenario of options.scenarios) {
     for (let round = 1; round <= options.rounds; round++) {
       for (const [side, worker] of workers) {
-        for (const work of worksOf(side, scenario.concurrency)) {
+        for (const work of worksOf(side, scenario)) {
           const measurement = await measure(worker, usage, {
             side,
             work,

@@ -16,6 +16,7 @@ export interface Measurement {
   readonly stepsPerSecond: number;
   readonly workflowsPerSecond: number;
   readonly latencyMs: Latency | null;
+  readonly startDelayMs: Latency | null;
   readonly clientCpuMsPerWorkflow: number;
   readonly serverCpuMsPerWorkflow: number | null;
   readonly walBytesPerStep: number;
@@ -46,6 +47,7 @@ export async function measure(
     concurrency: scenario.concurrency,
     warmUpMs: plan.warmUpMs,
     measureMs: plan.measureMs,
+    queue: scenario.queue,
   };
   const readings: ServerUsage[] = [];
   const result = await worker.run(order, async () => {
@@ -68,6 +70,7 @@ export async function measure(
     stepsPerSecond: result.steps / seconds,
     workflowsPerSecond: result.workflows / seconds,
     latencyMs: result.latencyMs,
+    startDelayMs: result.startDelayMs,
     clientCpuMsPerWorkflow: result.cpuMs / workflows,
     serverCpuMsPerWorkflow: serverCpuMs === null ? null : serverCpuMs / workflows,
     walBytesPerStep: (after.walBytes - before.walBytes) / result.steps,

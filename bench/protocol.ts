@@ -18,9 +18,12 @@ export type Message =
  * What a worker of the loop does again and again.
  *
  * - `workflow`: start a workflow, wait for its result.
+ * - `queued`: enqueue a workflow, wait for its result; in the process that runs it.
+ * - `queued-remotely`: the same with a client that shares nothing with the executor but the database.
+ * - `drain`: enqueue many workflows, wait until all have ended.
  * - `checkpoint`, `commit`: only known to the bare client, see `bare-loop.ts`.
  */
-export type Work = 'workflow' | 'checkpoint' | 'commit';
+export type Work = 'workflow' | 'queued' | 'queued-remotely' | 'drain' | 'checkpoint' | 'commit';
 
 export interface LoadOrder {
   readonly work: Work;
@@ -28,6 +31,18 @@ export interface LoadOrder {
   readonly concurrency: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
+  /** For the work that goes through a queue. */
+  readonly queue: QueueOrder | null;
+}
+
+/** The queue of a scenario. */
+export interface QueueOrder {
+  /** Workflows enqueued for one drain. */
+  readonly batch: number;
+  /** Workflows of the queue that may run at the same time; `null`: any number. */
+  readonly concurrency: number | null;
+  /** How often the peer looks for work and for results; `null`: its defaults. */
+  readonly peerPollingMs: number | null;
 }
 
 /** Counted between `window-opened` and `window-closed`. */
@@ -36,6 +51,8 @@ export interface LoadResult {
   readonly steps: number;
   readonly workflows: number;
   readonly latencyMs: Latency | null;
+  /** From the call that enqueues a workflow until its code runs; only of work that waits for one workflow in a queue. */
+  readonly startDelayMs: Latency | null;
   /** User and system time of the child process. */
   readonly cpuMs: number;
 }

@@ -11,7 +11,23 @@ export function renderReport(
 ): string {
   return [
     'Steps per second: Holdfast and its peer',
-    renderPeers(scenarios, summaries, comparisons),
+    renderPeers(
+      scenarios.filter(({ queue }) => queue === null),
+      summaries,
+      comparisons,
+    ),
+    'Workflows per second through a queue, enqueuing included: Holdfast and its peer',
+    renderPeers(
+      scenarios.filter(({ queue, compares }) => queue !== null && compares === 'rate'),
+      summaries,
+      comparisons,
+    ),
+    'Latency of a queue in ms, medians: Holdfast and its peer',
+    renderLatencies(
+      scenarios.filter(({ compares }) => compares === 'latency'),
+      summaries,
+      comparisons,
+    ),
     'Steps per second: Holdfast and a bare client on one connection',
     renderLimits(summaries, comparisons),
     'Costs (medians)',
@@ -32,6 +48,33 @@ function renderPeers(
     };
     const comparison = comparisons.find((one) => one.scenario === name && one.to === 'dbos');
     return [name, of('dbos'), of('holdfast'), ...verdict(comparison)];
+  });
+  return renderTable(['scenario', 'dbos', 'holdfast', 'ratio (min–max)', 'target', ''], rows);
+}
+
+function renderLatencies(
+  scenarios: readonly Scenario[],
+  summaries: readonly SideSummary[],
+  comparisons: readonly Comparison[],
+): string {
+  const rows = scenarios.flatMap(({ name, targets }) => {
+    const of = (side: 'dbos' | 'holdfast'): SideSummary | undefined =>
+      summaries.find((one) => one.scenario === name && one.side === side);
+    const [peer, own] = [of('dbos'), of('holdfast')];
+    const comparison = comparisons.find((one) => one.scenario === name && one.to === 'dbos');
+    const startP50Ms = own?.startP50Ms ?? null;
+    const most = targets.startDelayMs;
+    return [
+      [`${name} enqueue → result`, fixed(peer?.p50Ms ?? null), fixed(own?.p50Ms ?? null), ...verdict(comparison)],
+      [
+        `${name} enqueue → start`,
+        fixed(peer?.startP50Ms ?? null),
+        fixed(startP50Ms),
+        '',
+        most === undefined ? '-' : `≤ ${String(most)} ms`,
+        most === undefined || startP50Ms === null ? '' : startP50Ms <= most ? 'reached' : 'MISSED',
+      ],
+    ];
   });
   return renderTable(['scenario', 'dbos', 'holdfast', 'ratio (min–max)', 'target', ''], rows);
 }

@@ -1,4 +1,5 @@
 import type { Work } from './protocol.js';
+import type { Scenario } from './scenarios.js';
 
 export const SIDE_NAMES = ['dbos', 'holdfast', 'bare'] as const;
 
@@ -13,7 +14,7 @@ export const PROGRAMS: Readonly<Record<SideName, string>> = {
 };
 
 /** The loops of a side. The bare client has one connection, so that only scenarios with one workflow at a time are for it. */
-export function worksOf(side: SideName, concurrency: number): readonly Work[] {
-  if (side !== 'bare') return ['workflow'];
-  return concurrency === 1 ? ['commit', 'checkpoint', 'workflow'] : [];
+export function worksOf(side: SideName, { work, concurrency }: Scenario): readonly Work[] {
+  if (side !== 'bare') return [work];
+  return work === 'workflow' && concurrency === 1 ? ['commit', 'checkpoint', 'workflow'] : [];
 }

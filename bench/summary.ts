@@ -13,6 +13,9 @@ export interface SideSummary {
   readonly workflowsPerSecond: number;
   readonly p50Ms: number | null;
   readonly p99Ms: number | null;
+  /** From the call that enqueues until the workflow's code runs. */
+  readonly startP50Ms: number | null;
+  readonly startP99Ms: number | null;
   readonly clientCpuMsPerWorkflow: number;
   readonly serverCpuMsPerWorkflow: number | null;
   readonly walBytesPerStep: number;
@@ -20,7 +23,7 @@ export interface SideSummary {
   readonly foreignCpuShare: number | null;
 }
 
-/** Holdfast's steps/s to another loop's, each ratio of two neighbouring windows of one round. */
+/** How many times better than another loop Holdfast is, each ratio of two neighbouring windows of one round. */
 export interface Comparison {
   readonly scenario: string;
   readonly to: 'dbos' | `bare ${Work}`;
@@ -52,6 +55,8 @@ function summariseGroup(group: readonly Measurement[]): readonly SideSummary[] {
       workflowsPerSecond: median((one) => one.workflowsPerSecond) ?? 0,
       p50Ms: median((one) => one.latencyMs?.p50),
       p99Ms: median((one) => one.latencyMs?.p99),
+      startP50Ms: median((one) => one.startDelayMs?.p50),
+      startP99Ms: median((one) => one.startDelayMs?.p99),
       clientCpuMsPerWorkflow: median((one) => one.clientCpuMsPerWorkflow) ?? 0,
       serverCpuMsPerWorkflow: median((one) => one.serverCpuMsPerWorkflow),
       walBytesPerStep: median((one) => one.walBytesPerStep) ?? 0,
@@ -65,22 +70,31 @@ export function compare(scenarios: readonly Scenario[], measurements: readonly M
   return scenarios.flatMap((scenario) => {
     const mine = measurements.filter((one) => one.scenario === scenario.name);
     const against = (to: Comparison['to'], side: SideName, work: Work, target: number | undefined): Comparison[] => {
-      const ratio = spreadOf(ratiosTo(mine, side, work));
+      const ratio = spreadOf(ratiosTo(mine, side, work, scenario.compares));
       return ratio === null ? [] : [{ scenario: scenario.name, to, ratio, target: target ?? null }];
     };
     return [
-      ...against('dbos', 'dbos', 'workflow', scenario.targets.dbos),
+      ...against('dbos', 'dbos', scenario.work, scenario.targets.dbos),
       ...against('bare checkpoint', 'bare', 'checkpoint', scenario.targets.bareCheckpoint),
       ...against('bare workflow', 'bare', 'workflow', undefined),
     ];
   });
 }
 
-function ratiosTo(measurements: readonly Measurement[], side: SideName, work: Work): number[] {
+function ratiosTo(
+  measurements: readonly Measurement[],
+  side: SideName,
+  work: Work,
+  compares: Scenario['compares'],
+): number[] {
   return measurements
     .filter((one) => one.side === 'holdfast')
     .flatMap((holdfast) => {
       const other = measurements.find((one) => one.side === side && one.work === work && one.round === holdfast.round);
-      return other === undefined ? [] : [holdfast.stepsPerSecond / other.stepsPerSecond];
+      if (other === undefined) return [];
+      if (compares === 'rate') return [holdfast.stepsPerSecond / other.stepsPerSecond];
+      // In whole windows without an end there is nothing to compare.
+      if (other.latencyMs === null || holdfast.latencyMs === null) return [];
+      return [other.latencyMs.p50 / holdfast.latencyMs.p50];
     });
 }

@@ -1,4 +1,5 @@
 import { runClosedLoop, type Subject } from './closed-loop.js';
+import { runDrains } from './drain-loop.js';
 import type { Command, Message } from './protocol.js';
 
 /** What a worker process measures, and how to end it. */
@@ -15,7 +16,9 @@ export async function hostSubject(launch: () => Promise<HostedSubject>): Promise
     tell({ type: 'ready', about: subject.about });
     for await (const command of commands()) {
       if (command.type === 'stop') break;
-      const result = await runClosedLoop(subject, command.order, {
+      const undo = await subject.prepare?.(command.order);
+      const run = command.order.work === 'drain' ? runDrains : runClosedLoop;
+      const result = await run(subject, command.order, {
         opened: () => {
           tell({ type: 'window-opened' });
         },
@@ -23,6 +26,7 @@ export async function hostSubject(launch: () => Promise<HostedSubject>): Promise
           tell({ type: 'window-closed' });
         },
       });
+      await undo?.();
       tell({ type: 'result', result });
     }
     await subject.close();

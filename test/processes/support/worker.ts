@@ -1,18 +1,11 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-import { build } from 'vite';
 import type { ExecutorHealth } from '../../../src/index.js';
+import { bundle, type Bundle } from '../../support/bundle.js';
 import { gate, type Gate } from '../../support/launch.js';
 import type { Announcement, Command, LaunchOptions, Reply, ToWorker, WorkflowName } from './messages.js';
 
-const FIXTURE = fileURLToPath(new URL('../fixtures/worker.ts', import.meta.url));
-const PACKAGE = fileURLToPath(new URL('../../../', import.meta.url));
-/** Ignored by git, and inside the package, so that what is bundled there finds its dependencies. */
-const BUNDLES = join(PACKAGE, '.holdfast');
+const FIXTURE = new URL('../fixtures/worker.ts', import.meta.url);
 
 /** One body, or pause, that began in some process: counted outside of the database. */
 export interface Run extends Omit<Announcement, 'kind' | 'id'> {
@@ -36,35 +29,20 @@ interface Hold {
 /** Compiles the worker once, and forks as many as a test wants. All that their bodies announce is in `runs`. */
 export class Workers {
   readonly runs: Run[] = [];
-  readonly #bundle: string;
+  readonly #bundle: Bundle;
   readonly #alive = new Set<Worker>();
 
-  private constructor(bundle: string) {
-    this.#bundle = bundle;
+  private constructor(compiled: Bundle) {
+    this.#bundle = compiled;
   }
 
   static async prepare(): Promise<Workers> {
-    await mkdir(BUNDLES, { recursive: true });
-    const bundle = await mkdtemp(join(BUNDLES, 'worker-'));
-    // The library looks for its manifest and its SQL files around itself, as in an installed package.
-    await copyFile(join(PACKAGE, 'package.json'), join(bundle, 'package.json'));
-    await symlink(join(PACKAGE, 'sql'), join(bundle, 'sql'));
-    await build({
-      configFile: false,
-      logLevel: 'error',
-      build: {
-        ssr: FIXTURE,
-        outDir: join(bundle, 'dist'),
-        target: 'node20',
-        rollupOptions: { output: { entryFileNames: 'main.mjs' } },
-      },
-    });
-    return new Workers(bundle);
+    return new Workers(await bundle(FIXTURE));
   }
 
   /** Resolves when the process has registered its executor. */
   async launch(options: LaunchOptions): Promise<Worker> {
-    const worker = new Worker(fork(join(this.#bundle, 'dist', 'main.mjs'), [JSON.stringify(options)]), this.runs);
+    const worker = new Worker(fork(this.#bundle.program, [JSON.stringify(options)]), this.runs);
     this.#alive.add(worker);
     await worker.launched;
     return worker;
@@ -81,7 +59,7 @@ export class Workers {
 
   async close(): Promise<void> {
     await this.killAll();
-    await rm(this.#bundle, { recursive: true, force: true });
+    await this.#bundle.remove();
   }
 }
 

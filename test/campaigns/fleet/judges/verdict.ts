@@ -1,0 +1,25 @@
+/** `void`: there was too little to judge. */
+export interface Verdict {
+  readonly judge: string;
+  readonly is: 'green' | 'red' | 'void';
+  /** The numbers, and the first thing that is wrong. */
+  readonly says: string;
+}
+
+/** Red with the first of the faults, else green. */
+export function verdict(judge: string, faults: readonly string[], numbers: string): Verdict {
+  const [first] = faults;
+  if (first === undefined) return { judge, is: 'green', says: numbers };
+  return { judge, is: 'red', says: `${numbers}; ${String(faults.length)} faults, the first: ${first}` };
+}
+
+/** Whole milliseconds: median and largest. */
+export function spread(values: readonly number[]): string {
+  const sorted = [...values].sort((a, b) => a - b);
+  if (sorted.length === 0) return 'none';
+  return `median ${ms(sorted[sorted.length >> 1])}, largest ${ms(sorted.at(-1))}`;
+}
+
+export function ms(value: number | undefined): string {
+  return value === undefined ? '-' : `${String(Math.round(value))} ms`;
+}
