@@ -52,6 +52,11 @@ export interface HoldfastOptions {
   readonly pollInterval?: Duration;
   /** Executions under way at which nothing more is claimed. Direct starts are not limited. Default 500. */
   readonly maxConcurrent?: number;
+  /**
+   * How long a workflow does nothing but wait (for a moment, a message, an event, another workflow) before it is unloaded, to be
+   * claimed again when that comes. Default 5 s; sooner when executions wait for a slot, and at shutdown.
+   */
+  readonly suspendAfter?: Duration;
   /** Whether to use LISTEN/NOTIFY. Default true. Without, everything works, at the pace of `pollInterval`. */
   readonly notifications?: boolean;
   /** Encryption or compression of what is stored. The first one writes, all of them read. */

@@ -123,6 +123,7 @@ export class Holdfast {
       leaseMs: settings.leaseMs,
       pollMs: settings.pollMs,
       maxConcurrent: settings.maxConcurrent,
+      suspendAfterMs: settings.suspendAfterMs,
       deadLetterError: errors.deadLetter,
       stuckError: errors.stuck,
       onSuperseded: () => void this.close({ drainMs: 0 }),
@@ -298,7 +299,7 @@ export class Holdfast {
   /** Each part has its time, since a database that cannot be reached must not keep a process from ending. */
   async #close(drainMs: number): Promise<void> {
     this.#engine.stopAccepting();
-    await within(this.#executor.stopClaiming(), FINAL_DRAIN_MS);
+    await within(this.#executor.stopClaiming(drainMs), FINAL_DRAIN_MS);
     await within(this.#sweeper.stop(), FINAL_DRAIN_MS);
     await within(this.#engine.idle(), drainMs);
     await within(this.#engine.giveBackAll(), FINAL_DRAIN_MS);

@@ -10,6 +10,7 @@ export const DEFAULT_LEASE_MS = 15_000;
 const LEAST_LEASE_MS = 100;
 export const DEFAULT_POLL_MS = 1_000;
 export const DEFAULT_MAX_CONCURRENT = 500;
+export const DEFAULT_SUSPEND_AFTER_MS = 5_000;
 export const DEFAULT_LAUNCH_TIMEOUT_MS = 30_000;
 export const DEFAULT_SHUTDOWN_TIMEOUT_MS = 10_000;
 
@@ -37,6 +38,7 @@ export const optionsSchema = z.strictObject({
   lease: duration.optional(),
   pollInterval: duration.optional(),
   maxConcurrent: z.int().min(1).max(1_000_000).optional(),
+  suspendAfter: duration.optional(),
   notifications: z.boolean().optional(),
   codecs: z.array(z.looseObject({ name: z.string().min(1), encode: callable, decode: callable })).optional(),
   errors: z.array(z.union([callable, z.tuple([z.string().min(1), callable])])).optional(),
@@ -60,6 +62,7 @@ export interface LaunchSettings {
   readonly leaseMs: number;
   readonly pollMs: number;
   readonly maxConcurrent: number;
+  readonly suspendAfterMs: number;
   readonly launchTimeoutMs: number;
   readonly shutdownTimeoutMs: number;
 }
@@ -84,6 +87,7 @@ export function checkOptions(options: HoldfastOptions): LaunchSettings {
     leaseMs,
     pollMs: Math.max(1, parseDuration(options.pollInterval ?? DEFAULT_POLL_MS, 'pollInterval')),
     maxConcurrent: options.maxConcurrent ?? DEFAULT_MAX_CONCURRENT,
+    suspendAfterMs: parseDuration(options.suspendAfter ?? DEFAULT_SUSPEND_AFTER_MS, 'suspendAfter'),
     launchTimeoutMs: parseDuration(options.launchTimeout ?? DEFAULT_LAUNCH_TIMEOUT_MS, 'launchTimeout'),
     shutdownTimeoutMs: parseDuration(options.shutdownTimeout ?? DEFAULT_SHUTDOWN_TIMEOUT_MS, 'shutdownTimeout'),
   };

@@ -47,6 +47,8 @@ BEGIN
        SET status = 'CANCELLED', owner_token = NULL, record_version = s.record_version + 1, wake_at = NULL,
            attention = NULL, attention_detail = NULL, updated_at = v_now, completed_at = v_now
      WHERE s.workflow_id = ANY (v_level);
+    DELETE FROM workflow_wait w WHERE w.waiter_id = ANY (v_level);
+    PERFORM wake_waiters(v_level);
 
     PERFORM record_control(v_level, 'cancel', p_nonce, p_actor, p_reason, v_before, 'CANCELLED', v_details, false);
     EXIT WHEN p_children = 'keep';

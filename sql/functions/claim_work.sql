@@ -10,7 +10,7 @@
 -- Queues. A workflow PENDING or SUSPENDED holds a slot, so recovery and waking need none: they are refused by the limits that
 -- speak of this executor or of a rate, and by no others. The line is served by pick_from_queue, queue by queue in turns.
 --
--- When something waits in queues, one more row comes, with workflow_id null and in report a JSON object:
+-- When something waits in queues or for a moment, one more row comes, with workflow_id null and in report a JSON object:
 --   turns        to be passed as p_turns the next time: whose turn it is
 --   limited      something waits that limits keep back: ask again when a slot gets free
 --   againInMs    ask again after this many milliseconds
@@ -35,6 +35,8 @@ DECLARE
   c_promoted CONSTANT integer := 1000;
   c_queues   CONSTANT integer := 100;
   c_turns    CONSTANT integer := 1000;
+  -- Moments that are closer together than this are waited for together.
+  c_soonest_ms CONSTANT double precision := 50;
   v_now       timestamptz := clock();
   v_recovered text[];
   v_due       text[];
@@ -207,6 +209,13 @@ BEGIN
   IF v_has_more AND v_left > 0 THEN
     v_again_ms := 0;
   END IF;
+  IF p_only IS NULL THEN
+    v_again_ms := least(v_again_ms, (
+      SELECT greatest(c_soonest_ms, extract(epoch FROM s.wake_at - v_now) * 1000)
+        FROM workflow_status s
+       WHERE s.status IN ('DELAYED', 'SUSPENDED') AND s.wake_at > v_now
+       ORDER BY s.wake_at LIMIT 1));
+  END IF;
   IF v_limited OR v_soon OR v_again_ms IS NOT NULL OR cardinality(v_queues) > 0 THEN
     RETURN QUERY
     SELECT NULL::text, NULL::text, NULL::text, NULL::uuid, NULL::bigint, NULL::bigint, NULL::integer, NULL::text,
@@ -237,6 +246,13 @@ BEGIN
     RETURNING workflow_outcome.workflow_id
   )
   SELECT array_agg(d.workflow_id) INTO v_dead FROM recorded d;
+  IF v_dead IS NOT NULL THEN
+    PERFORM wake_waiters(v_dead);
+  END IF;
+
+  IF cardinality(v_due) > 0 THEN
+    DELETE FROM workflow_wait w WHERE w.waiter_id = ANY (v_due);
+  END IF;
 
   RETURN QUERY
   WITH taken AS (

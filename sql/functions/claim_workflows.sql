@@ -100,6 +100,13 @@ BEGIN
     RETURNING workflow_outcome.workflow_id
   )
   SELECT array_agg(d.workflow_id) INTO v_dead FROM recorded d;
+  IF v_dead IS NOT NULL THEN
+    PERFORM wake_waiters(v_dead);
+  END IF;
+
+  IF cardinality(v_due) > 0 THEN
+    DELETE FROM workflow_wait w WHERE w.waiter_id = ANY (v_due);
+  END IF;
 
   RETURN QUERY
   WITH taken AS (

@@ -46,7 +46,9 @@ BEGIN
   DELETE FROM workflow_input i WHERE i.workflow_id = p_workflow_id;
   DELETE FROM workflow_ownership o WHERE o.workflow_id = p_workflow_id;
   DELETE FROM queue_deduplication d WHERE d.workflow_id = p_workflow_id;
+  DELETE FROM workflow_wait w WHERE w.waiter_id = p_workflow_id;
   DELETE FROM workflow_status s WHERE s.workflow_id = p_workflow_id;
+  PERFORM wake_waiters(ARRAY[p_workflow_id]);
   PERFORM record_control(ARRAY[p_workflow_id], 'delete', p_nonce, p_actor, p_reason, ARRAY[status_before], NULL,
                          ARRAY[jsonb_build_object('force', nullif(p_force, false), 'awaitedBy', detail)], false);
   IF v_live THEN

@@ -19,6 +19,7 @@ BEGIN
    WHERE o.workflow_id = p_workflow_id AND o.epoch = v_epoch;
   INSERT INTO workflow_outcome (workflow_id, status, error, epoch, nonce, recorded_at)
   VALUES (p_workflow_id, 'ERROR', p_error, v_epoch, p_nonce, v_now);
+  PERFORM wake_waiters(ARRAY[p_workflow_id]);
   INSERT INTO admin_audit (audit_id, workflow_id, verb, actor, reason, status_before, status_after, acted_at)
   VALUES (p_nonce, p_workflow_id, 'fail', 'holdfast', 'no progress', 'PENDING', 'ERROR', v_now);
 END

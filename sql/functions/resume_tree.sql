@@ -41,6 +41,7 @@ BEGIN
            updated_at = v_now, completed_at = NULL
      WHERE s.workflow_id = ANY (v_level);
 
+    DELETE FROM workflow_wait w WHERE w.waiter_id = ANY (v_level);
     PERFORM retake_deduplication(v_level);
     PERFORM record_control(v_level, 'resume', p_nonce, p_actor, p_reason, v_before, 'ENQUEUED', v_details, true);
 

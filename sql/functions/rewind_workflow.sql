@@ -53,6 +53,7 @@ BEGIN
          deadline = CASE WHEN s.queue IS NULL THEN v_now + s.timeout_ms * interval '1 ms' END, attention = NULL, attention_detail = NULL,
          updated_at = v_now, completed_at = NULL
    WHERE s.workflow_id = p_workflow_id;
+  DELETE FROM workflow_wait w WHERE w.waiter_id = p_workflow_id;
   PERFORM retake_deduplication(ARRAY[p_workflow_id]);
   PERFORM record_control(ARRAY[p_workflow_id], 'rewind', p_nonce, p_actor, p_reason, ARRAY[status_before], 'ENQUEUED',
                          ARRAY[jsonb_build_object('toStep', p_to_step, 'removedSteps', v_removed)], true);

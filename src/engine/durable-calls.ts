@@ -49,7 +49,7 @@ export function durableSleep(execution: RunningExecution, sleep: NonNullable<Int
       // Counted when the history was loaded, a moment before this execution was made.
       remainingMs = (recorded.remainingMs ?? 0) - execution.ageMs;
     }
-    await elapse(execution, remainingMs);
+    await execution.waiting({ kind: 'timer' }, elapse(execution, remainingMs), remainingMs);
     await recordResult(execution, step, { output: await encode(execution, undefined), error: null });
   });
 }
@@ -173,7 +173,10 @@ async function awaitAndRecord(
   step: StepIdentity & { readonly childId: string },
 ): Promise<unknown> {
   const { output, error }: Outcome = await orRecordFailure(execution, step, () =>
-    execution.host.waitForOutcome(step.childId, execution),
+    execution.waiting(
+      { kind: 'outcome', workflowId: step.childId },
+      execution.host.waitForOutcome(step.childId, execution),
+    ),
   );
   await recordResult(execution, step, { output, error });
   const { serializer } = execution.host;

@@ -198,6 +198,8 @@ export class Engine implements ExecutionHost {
       case 'continued':
         this.#executor.wake();
         break;
+      case 'suspended':
+        break;
       case 'parked':
       case 'blocked':
       case 'given-back':

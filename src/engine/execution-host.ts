@@ -8,6 +8,7 @@ import type {
   RecordedStep,
   StepKind,
   StepRecord,
+  Wait,
   WorkflowStart,
   WorkflowStore,
 } from '../store/store.js';
@@ -20,6 +21,8 @@ export type ExecutionEnd =
   | { readonly kind: 'completed'; readonly outcome: Outcome }
   /** Ownership is lost: whoever waits here waits for what the owner records. */
   | { readonly kind: 'parked' }
+  /** Unloaded until something comes that it waits for. */
+  | { readonly kind: 'suspended' }
   | { readonly kind: 'blocked' }
   | { readonly kind: 'given-back' }
   /** The workflow begins anew with another input, in whichever executor claims it. */
@@ -75,6 +78,11 @@ export interface RunningExecution {
   denied(answer: Denied): never;
   /** Ends the run; the workflow begins anew with this input. Nothing can be called from then on. Never rejects. */
   continueWith(input: string): Promise<void>;
+  /**
+   * Says what a durable call waits for until `until` settles. When all open calls of an execution do nothing but wait, it can
+   * be suspended. `dueInMs`: when it ends by itself at the latest.
+   */
+  waiting<Result>(wait: Wait, until: Promise<Result>, dueInMs?: number): Promise<Result>;
   /** Calls back once, when nothing can be called any more. Returns how to take that back. */
   onGone(callback: (reason: Error) => void): () => void;
 }

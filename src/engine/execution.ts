@@ -1,11 +1,5 @@
 import type { WorkflowContext } from '../api/context.js';
-import {
-  OwnershipLostError,
-  StepNondeterminismError,
-  WorkflowEndedError,
-  WorkflowTimeoutError,
-  WriteRefusedError,
-} from '../errors/workflow-errors.js';
+import { WriteRefusedError, type StepNondeterminismError } from '../errors/workflow-errors.js';
 import { HoldfastError } from '../errors/holdfast-error.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
 import type {
@@ -16,23 +10,22 @@ import type {
   RecordedStep,
   StepKind,
   StepRecord,
+  SuspendAnswer,
+  Wait,
   WriteAnswer,
 } from '../store/store.js';
 import type { StepDefinition, WorkflowDefinition } from './definitions.js';
 import type { ExecutionEnd, ExecutionHost, RunningExecution } from './execution-host.js';
-import { enterHistory } from './history-limit.js';
+import * as why from './execution-errors.js';
 import type { ExecutionStart } from './execution-start.js';
-import { otherPath } from './other-path.js';
+import { enterHistory } from './history-limit.js';
 import { failureOf, successOf } from './outcome-record.js';
+import { OpenCalls, type OpenCall } from './open-calls.js';
 import { Replay, Turnstile } from './replay.js';
 import { runStep } from './run-step.js';
 import { runInScope } from './scope.js';
 import { startTimer } from './timer.js';
-
-/** A durable call whose promise the workflow's code holds. */
-interface OpenCall {
-  readonly reject: (cause: unknown) => void;
-}
+import { workflowContext } from './workflow-context.js';
 
 /**
  * One run of one workflow, from gaining ownership to giving it up.
@@ -49,7 +42,11 @@ export class Execution implements RunningExecution {
   readonly #start: ExecutionStart;
   readonly #replay: Replay;
   readonly #turnstile = new Turnstile();
-  readonly #open = new Set<OpenCall>();
+  readonly #open = new OpenCalls();
+  /** While the store is asked to suspend this execution. */
+  #suspending: Promise<void> | undefined;
+  /** Suspended: what is still open is never answered, so that no code of the workflow runs, not even a `finally`. */
+  #isUnloaded = false;
   readonly #onGone = new Set<(reason: Error) => void>();
   readonly #createdAt = performance.now();
   #state: 'running' | 'ending' | 'over' = 'running';
@@ -70,7 +67,7 @@ export class Execution implements RunningExecution {
     this.#requeues = start.requeues;
     this.#nextSeq = start.firstSeq;
     this.#replay = new Replay(start.history, (next) => {
-      this.#block(otherPath(this.workflowId, next, 'the code stands still without asking for it'));
+      this.#block(why.otherPath(this.workflowId, next, 'the code stands still without asking for it'));
     });
   }
 
@@ -111,16 +108,7 @@ export class Execution implements RunningExecution {
   }
 
   context(): WorkflowContext {
-    const { workflowId, ownership, attempt } = this;
-    const signal = (): AbortSignal => this.signal;
-    return {
-      workflowId,
-      epoch: ownership.epoch,
-      attempt,
-      get signal() {
-        return signal();
-      },
-    };
+    return workflowContext(this);
   }
 
   /** Runs the workflow's function and records what comes of it. Never rejects. */
@@ -140,7 +128,7 @@ export class Execution implements RunningExecution {
       isCodec
         ? `${error.message} Mend it, and resume: what could not be recorded is done again.`
         : 'An unexpected error stopped the execution. Resume it to try again.',
-      asError(error),
+      why.asError(error),
     );
   }
 
@@ -153,7 +141,7 @@ export class Execution implements RunningExecution {
       this.block(
         'INPUT_UNREADABLE',
         'The stored input cannot be decoded: see the error VALUE_UNREADABLE.',
-        asError(error),
+        why.asError(error),
       );
       return;
     }
@@ -174,27 +162,20 @@ export class Execution implements RunningExecution {
       outcome = await failureOf(thrown, this.#host.serializer);
     }
     const { next } = this.#replay;
-    if (next !== undefined) this.#block(otherPath(this.workflowId, next, 'the code ended without asking for it'));
+    if (next !== undefined) this.#block(why.otherPath(this.workflowId, next, 'the code ended without asking for it'));
     else await this.#finish(outcome);
   }
 
   /** Ownership is gone, as somebody has found out: park. */
   lose(reason = 'cancelled, taken over, given back or deleted'): void {
     if (this.#state === 'over') return;
-    this.#leave(
-      new OwnershipLostError(
-        `This execution of workflow "${this.workflowId}" no longer owns it (${reason}). Let this error pass.`,
-      ),
-      { kind: 'parked' },
-    );
+    this.#leave(why.ownershipLost(this.workflowId, reason), { kind: 'parked' });
   }
 
   /** The executor shuts down: another one may go on at once. */
   async giveBack(): Promise<void> {
     if (this.#state !== 'running') return;
-    this.#leave(new OwnershipLostError('The executor is shutting down; another one carries on.'), {
-      kind: 'given-back',
-    });
+    this.#leave(why.ownershipLost(this.workflowId, 'its executor is shutting down'), { kind: 'given-back' });
     await this.#release({ to: 'ENQUEUED', unspendAttempt: true });
   }
 
@@ -209,25 +190,65 @@ export class Execution implements RunningExecution {
   call<Result>(work: () => Promise<Result>): Promise<Result> {
     const promise = new Promise<Result>((resolve, reject) => {
       if (this.#state !== 'running') {
-        reject(this.#whyGone);
+        if (!this.#isUnloaded) reject(this.#whyGone);
         return;
       }
       const open: OpenCall = { reject };
       this.#open.add(open);
       work().then(
         (value) => {
-          this.#open.delete(open);
-          resolve(value);
+          this.#open.remove(open);
+          if (!this.#isUnloaded) resolve(value);
         },
         (error: unknown) => {
-          this.#open.delete(open);
+          this.#open.remove(open);
           // Whatever the step threw, also if that is no Error.
-          reject(error);
+          if (!this.#isUnloaded) reject(error);
         },
       );
     });
     promise.catch(() => undefined);
     return promise;
+  }
+
+  waiting<Result>(wait: Wait, until: Promise<Result>, dueInMs = Infinity): Promise<Result> {
+    return this.#open.waiting(wait, until, dueInMs);
+  }
+
+  /** Whether it has done nothing but wait for `sinceMs`, and no moment that it waits for comes within `untilMs`. */
+  isIdle(sinceMs: number, untilMs: number): boolean {
+    return this.#state === 'running' && this.#suspending === undefined && this.#open.isIdle(sinceMs, untilMs);
+  }
+
+  /** Unloads this execution, unless something comes that it waits for. Never rejects. */
+  suspend(): Promise<void> {
+    return (this.#suspending ??= this.#suspend().finally(() => {
+      this.#suspending = undefined;
+    }));
+  }
+
+  async #suspend(): Promise<void> {
+    let answer: SuspendAnswer;
+    try {
+      answer = await this.write(this.#host.store.suspend(this.ownership, this.#open.waits));
+    } catch {
+      return;
+    }
+    if (this.#state !== 'running') return;
+    switch (answer.kind) {
+      case 'suspended':
+        this.#isUnloaded = true;
+        this.#leave(why.ownershipLost(this.workflowId, 'suspended'), { kind: 'suspended' });
+        break;
+      case 'refused':
+      case 'not-now':
+        if (answer.kind === 'refused') this.#warn('The database refuses to suspend a workflow.', answer.error);
+        // What has come reaches it by its own way; if that takes long, it is asked again.
+        this.#open.restartIdle();
+        break;
+      default:
+        this.#giveUp(answer);
+    }
   }
 
   enter(
@@ -240,17 +261,11 @@ export class Execution implements RunningExecution {
     if (kind !== 'continue') enterHistory(seq - this.#start.firstSeq, this.workflowId, this.#host.logger);
     const recorded = this.#replay.find(seq);
     if (recorded === undefined) return { seq, recorded };
-    const isOther = childId !== undefined && recorded.childId !== childId;
-    if (recorded.kind !== kind || recorded.name !== name || isOther) {
-      const error = otherPath(
-        this.workflowId,
-        recorded,
-        `the code calls ${kind} "${name}"${isOther ? ` of "${childId}"` : ''} there`,
-      );
-      this.#block(error);
-      throw error;
-    }
-    return { seq, recorded };
+    const found = why.otherCall(recorded, kind, name, childId);
+    if (found === undefined) return { seq, recorded };
+    const error = why.otherPath(this.workflowId, recorded, found);
+    this.#block(error);
+    throw error;
   }
 
   peek(): { readonly recorded: RecordedStep | undefined; readonly isNew: boolean } {
@@ -299,7 +314,7 @@ export class Execution implements RunningExecution {
   /** What became of the write is for the next owner to find. */
   #storeClosed(error: unknown): Error {
     this.lose('the store was closed');
-    return asError(error);
+    return why.asError(error);
   }
 
   denied(answer: Denied): never {
@@ -316,11 +331,7 @@ export class Execution implements RunningExecution {
         this.lose('deleted');
         break;
       case 'nondeterminism':
-        this.#block(
-          new StepNondeterminismError(
-            `Workflow "${this.workflowId}" has recorded ${answer.found} already where it now wants to record another result.`,
-          ),
-        );
+        this.#block(why.recordedOtherwise(this.workflowId, answer.found));
         break;
       case 'conflict':
         this.#requeue();
@@ -338,6 +349,8 @@ export class Execution implements RunningExecution {
    */
   mayRunBody(): Promise<void> | undefined {
     this.assertRunning();
+    // A body that starts while its execution is being unloaded would run for nothing.
+    if (this.#suspending !== undefined) return this.#suspending.then(() => this.mayRunBody());
     return this.#host.leaseIsFresh ? undefined : this.#verify();
   }
 
@@ -353,7 +366,7 @@ export class Execution implements RunningExecution {
   // Ends -------------------------------------------------------------------------------------------------------------
 
   async #timeOut(): Promise<void> {
-    const error = new WorkflowTimeoutError(`Workflow "${this.workflowId}" did not end before its deadline.`);
+    const error = why.timedOut(this.workflowId);
     await this.#finish(await failureOf(error, this.#host.serializer), error);
   }
 
@@ -364,7 +377,7 @@ export class Execution implements RunningExecution {
   continueWith(input: string): Promise<void> {
     // Every number that has been given out is below, also that of a call which is still open.
     const run: NextRun = { input, firstSeq: this.#nextSeq };
-    const reason = new WorkflowEndedError('The workflow continues as new: this run of it is over.');
+    const reason = why.continuesAsNew();
     return this.#end(reason, { kind: 'continued' }, () => this.#host.store.continueAsNew(this.ownership, run));
   }
 
@@ -411,10 +424,8 @@ export class Execution implements RunningExecution {
   }
 
   #requeue(): void {
-    this.#leave(new OwnershipLostError('Another writer kept changing the workflow: it is requeued.'), {
-      kind: 'requeued',
-      requeues: this.#requeues + 1,
-    });
+    const reason = why.ownershipLost(this.workflowId, 'requeued, as another writer kept changing it');
+    this.#leave(reason, { kind: 'requeued', requeues: this.#requeues + 1 });
   }
 
   async #release(record: Parameters<ExecutionHost['store']['release']>[1]): Promise<void> {
@@ -422,16 +433,18 @@ export class Execution implements RunningExecution {
       await this.#host.store.release(this.ownership, record);
     } catch (error) {
       // The store was closed, or refuses: the row stays owned, and is given back or recovered like that of a dead process.
-      this.#host.logger.warn('A workflow could not be released.', {
-        workflowId: this.workflowId,
-        code: error instanceof HoldfastError ? error.code : undefined,
-      });
+      this.#warn('A workflow could not be released.', error);
     }
+  }
+
+  #warn(message: string, error: unknown): void {
+    const code = error instanceof HoldfastError ? error.code : undefined;
+    this.#host.logger.warn(message, { workflowId: this.workflowId, code });
   }
 
   /** Made when somebody asks: a workflow that simply returns needs no error, and its stack would cost more than its end. */
   get #whyGone(): Error {
-    return (this.#gone ??= new WorkflowEndedError('The workflow has returned: its steps can no longer be called.'));
+    return (this.#gone ??= why.hasReturned());
   }
 
   /** From here on nothing is called or written, and whatever was open is rejected. */
@@ -440,13 +453,14 @@ export class Execution implements RunningExecution {
     this.#gone = reason;
     this.#cancelDeadline?.();
     this.#replay.stop();
-    if (this.#open.size > 0) {
+    if (this.#isUnloaded) {
+      this.#open.clear();
+    } else if (this.#open.size > 0) {
       this.#host.logger.info('Durable calls were still open when their execution ended.', {
         workflowId: this.workflowId,
         open: this.#open.size,
       });
-      for (const { reject } of this.#open) reject(this.#whyGone);
-      this.#open.clear();
+      this.#open.rejectAll(this.#whyGone);
     }
     if (this.#controller !== undefined) this.#controller.abort(this.#whyGone);
     for (const callback of this.#onGone) callback(this.#whyGone);
@@ -459,8 +473,4 @@ export class Execution implements RunningExecution {
     if (!silent) this.#silence(reason);
     this.#host.ended(this, end);
   }
-}
-
-function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

@@ -10,6 +10,7 @@ import { ClaimLoop } from './claim-loop.js';
 import { leastSuspicionMs, Reconciler } from './reconciler.js';
 import { Repeater } from './repeater.js';
 import { Requeues, type RequeuePolicy } from './requeues.js';
+import { Suspender } from './suspender.js';
 import { elapsedMs, thisMoment, type Moment } from './moment.js';
 import type { WorkflowStore } from '../store/store.js';
 
@@ -27,6 +28,8 @@ export interface ExecutorOptions {
   readonly leaseMs: number;
   readonly pollMs: number;
   readonly maxConcurrent: number;
+  /** How long an execution does nothing but wait before it is unloaded. */
+  readonly suspendAfterMs: number;
   /** The encoded errors of workflows that are given up. */
   readonly deadLetterError: string;
   readonly stuckError: string;
@@ -65,6 +68,7 @@ export class Executor implements ExecutorState {
   #claims: ClaimLoop | undefined;
   #reconciler: Reconciler | undefined;
   #requeues: Requeues | undefined;
+  #suspender: Suspender | undefined;
   /** When the last acknowledged heartbeat was sent. */
   #leasedAt: Moment | undefined;
   /** When the lease was renewed after a gap. Until the running set has been compared since, each execution may be lost. */
@@ -127,7 +131,8 @@ export class Executor implements ExecutorState {
 
   /** Begins to renew the lease and to claim work for the engine. */
   run(engine: Engine): void {
-    const { store, logger, pollMs, maxConcurrent, deadLetterError, stuckError, requeues } = this.#options;
+    const { store, logger, pollMs, maxConcurrent, suspendAfterMs, deadLetterError, stuckError, requeues } =
+      this.#options;
     this.#engine = engine;
     this.#reconciler = new Reconciler({
       store,
@@ -143,8 +148,10 @@ export class Executor implements ExecutorState {
     const claims = { store, engine, executor: this, logger, pollMs, maxConcurrent, deadLetterError, lateMs };
     this.#claims = new ClaimLoop(claims);
     this.#requeues = new Requeues({ store, claims: this.#claims, logger, stuckError, policy: requeues });
+    this.#suspender = new Suspender({ engine, suspendAfterMs, maxConcurrent });
     this.#heartbeats.start();
     this.#reconciler.start();
+    this.#suspender.start();
     this.#claims.start();
   }
 
@@ -161,15 +168,17 @@ export class Executor implements ExecutorState {
     this.#claims?.wake();
   }
 
-  /** Claims nothing any more; the lease goes on, for what still runs. */
-  async stopClaiming(): Promise<void> {
+  /** Claims nothing any more; the lease goes on, for what still runs, up to `drainMs`. */
+  async stopClaiming(drainMs: number): Promise<void> {
     this.#requeues?.stop();
+    this.#suspender?.drain(drainMs);
     await this.#claims?.stop();
   }
 
   /** Gives the lease up: whatever this executor still owns can be claimed at once. */
   async deregister(): Promise<void> {
     this.#reconciler?.stop();
+    void this.#suspender?.stop();
     // One that is under way would renew the lease again. One that hangs must not keep it from being given up.
     await within(this.#heartbeats.stop(), LAST_HEARTBEAT_MS);
     if (this.#state === 'running') this.#state = 'stopped';

@@ -26,6 +26,8 @@ export interface WorkflowStore {
   release(ownership: Ownership, release: ReleaseRecord): Promise<WriteAnswer>;
   /** Drops the history, replaces the input, and gives the workflow up, to be claimed at once. */
   continueAsNew(ownership: Ownership, run: NextRun): Promise<WriteAnswer>;
+  /** Unloads a workflow in which nothing runs and everything waits, unless one of these has come meanwhile. */
+  suspend(ownership: Ownership, waits: readonly Wait[]): Promise<SuspendAnswer>;
   /**
    * Ends a workflow that makes no progress as `ERROR`, listed for attention. By token alone, since its version is what
    * keeps moving; it does nothing when ownership has passed on.
@@ -204,6 +206,20 @@ export interface NextRun {
   /** The number of its first call. */
   readonly firstSeq: number;
 }
+/** What a durable call waits for. */
+export type Wait =
+  /** A moment that is on record: the earliest of them is when the workflow is claimed again. */
+  | { readonly kind: 'timer' }
+  | { readonly kind: 'outcome'; readonly workflowId: string }
+  | { readonly kind: 'message'; readonly topic: string }
+  | { readonly kind: 'event'; readonly workflowId: string; readonly key: string };
+
+export type SuspendAnswer =
+  | { readonly kind: 'suspended' }
+  /** Something that is waited for is there, or just being written: the execution goes on. Nothing was written. */
+  | { readonly kind: 'not-now' }
+  | Denied
+  | Refused;
 
 export type WriteAnswer = { readonly kind: 'written' } | Denied | Refused;
 

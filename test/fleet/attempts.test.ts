@@ -86,7 +86,7 @@ test('C3 a decision to give up that comes late does not hit a workflow whose bud
   const dead = await useUp(run, 'renewed', 1);
   await bed.expireLease(dead.executorId);
   // Its claim, which would give the workflow up, does not get through at first.
-  const claim = proxy.arm({ do: 'black-hole' }, /claim_workflows/);
+  const claim = proxy.arm({ do: 'black-hole' }, /claim_work\(/);
   const late = await bed.launch({
     database: proxy.connectionString(bed.database.url),
     workflows: [run],

@@ -214,7 +214,7 @@ test('a claim whose reply was lost is given back by the comparison of rows, and 
   await leaver.start(run, { workflowId: 'claim lost' });
   await waitUntil(() => bodies.size === 1, 'it runs');
   await leaver.close();
-  const lost = proxy.arm({ do: 'drop-reply', reset: true }, /claim_workflows/);
+  const lost = proxy.arm({ do: 'drop-reply', reset: true }, /claim_work\(/);
   const holdfast = await launchBehindProxy({ workflows: [run], lease: 300, pollInterval: 20 });
   await lost.happened;
   expect(await statusRow(bed.sql, 'claim lost')).toMatchObject({ status: 'PENDING', epoch: 2 });
@@ -256,7 +256,7 @@ test('a row that somebody keeps locked delays its giving back, not the heartbeat
   await leaver.start(run, { workflowId: 'locked' });
   await waitUntil(() => bodies.size === 1, 'it runs');
   await leaver.close();
-  const lost = proxy.arm({ do: 'drop-reply', reset: true }, /claim_workflows/);
+  const lost = proxy.arm({ do: 'drop-reply', reset: true }, /claim_work\(/);
   const holdfast = await launchBehindProxy({ workflows: [run], lease: 300, pollInterval: 20 });
   await lost.happened;
   await bed.sql.query('BEGIN');
@@ -325,7 +325,7 @@ test('C11 a process that shuts down claims nothing, and does not take from one o
   const closing = old.close({ drainMs: 20_000 });
   // By then a claim that was under way has been answered.
   await afterStatements(proxy, /\.heartbeat\(/, 2);
-  const claims = proxy.arm({ do: 'delay', delayMs: 0 }, /claim_workflows/, { times: 1_000 });
+  const claims = proxy.arm({ do: 'delay', delayMs: 0 }, /claim_work\(/, { times: 1_000 });
   await leaver.close();
   const fresh = await launch({ workflows: [run, stays], executorId: 'restarted', pollInterval: 10 });
   expect(await fresh.handle('left').result()).toBe(2);

@@ -37,7 +37,7 @@ test('C10 the database restarts while a recovery runs: it is tried again, and no
   await waitUntil(() => bodies.size === 20, 'all hang in their second step');
 
   // The claim is committed, and the history of what was claimed is being read, when the server goes down.
-  const claim = proxy.arm({ do: 'black-hole', afterForwarding: true }, /claim_workflows/);
+  const claim = proxy.arm({ do: 'black-hole', afterForwarding: true }, /claim_work\(/);
   const history = proxy.arm({ do: 'black-hole' }, /load_history/);
   const survivor = await Holdfast.launch({ ...common, executorId: 'same', pollInterval: 50 });
   onTestFinished(() => survivor.close());

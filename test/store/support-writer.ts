@@ -44,7 +44,7 @@ export function tapDriver(driver: Driver, tap: Tap, after: (statement: SentState
 }
 
 export function isWrite({ name }: SentStatement): boolean {
-  return name === 'holdfast_checkpoint_one' || name === 'holdfast_record_intents' || name.startsWith('holdfast_write_');
+  return name === 'holdfast_checkpoint_one' || name === 'holdfast_record_intent' || name.startsWith('holdfast_write_');
 }
 
 /** A store of its own on the bench's database, and an executor of its own. */

@@ -146,10 +146,9 @@ export class GroupCommit {
   #statementFor(groups: readonly WorkflowGroup[]): WriteStatement {
     const lone = loneCheckpoint(groups);
     if (lone !== undefined) return this.#statements.lone(lone);
-    const { starts, checkpoints, completions, intents, enqueues } = sortGroups(groups);
-    if (enqueues.length > 0) return this.#statements.enqueues(enqueues);
-    return intents.length > 0
-      ? this.#statements.intents(intents)
+    const { starts, checkpoints, completions, apart } = sortGroups(groups);
+    return apart.length > 0
+      ? this.#statements.apart(apart)
       : this.#statements.combined(starts, checkpoints, completions);
   }
 
@@ -195,8 +194,7 @@ export class GroupCommit {
   #answersByWrite(groups: readonly WorkflowGroup[], rows: readonly RefusalRow[]): Map<PendingWrite, RefusalRow> {
     const answers = new Map<PendingWrite, RefusalRow>();
     if (rows.length === 0) return answers;
-    const { starts, checkpoints, completions, intents, enqueues } = sortGroups(groups);
-    const apart: readonly PendingWrite[] = enqueues.length > 0 ? enqueues : intents;
+    const { starts, checkpoints, completions, apart } = sortGroups(groups);
     const flat = { start: starts, checkpoint: checkpoints.flatMap(({ writes }) => writes), complete: completions };
     for (const row of rows) {
       if (row.item === null) continue;

@@ -9,6 +9,8 @@ import type {
   StartAnswer,
   StartRequest,
   StepRecord,
+  SuspendAnswer,
+  Wait,
   WriteAnswer,
 } from '../store.js';
 
@@ -107,4 +109,17 @@ export class PendingEnqueue extends Pending<EnqueueRecordAnswer> {
   }
 }
 
-export type PendingWrite = PendingStart | PendingCheckpoint | PendingCompletion | PendingIntent | PendingEnqueue;
+export class PendingSuspension extends Pending<SuspendAnswer> {
+  readonly kind = 'suspension';
+  constructor(
+    readonly ownership: Ownership,
+    readonly waits: readonly Wait[],
+  ) {
+    super(ownership.workflowId, ownership.token, sizeOf(JSON.stringify(waits)));
+  }
+}
+
+/** Rarer writes, which travel apart from the others: one kind to a statement. */
+export type ApartWrite = PendingIntent | PendingEnqueue | PendingSuspension;
+
+export type PendingWrite = PendingStart | PendingCheckpoint | PendingCompletion | ApartWrite;

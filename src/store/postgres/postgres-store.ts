@@ -25,6 +25,8 @@ import type {
   StepRecord,
   Store,
   StoreHints,
+  SuspendAnswer,
+  Wait,
   WriteAnswer,
 } from '../store.js';
 import { backoffMs, pause } from './backoff.js';
@@ -36,6 +38,7 @@ import {
   PendingEnqueue,
   PendingIntent,
   PendingStart,
+  PendingSuspension,
   type PendingWrite,
 } from './pending-write.js';
 import { release } from './release.js';
@@ -53,6 +56,8 @@ import { WorkAnnouncer } from './work-announcer.js';
 
 /** How often a store that is closing looks whether its writes are through, in milliseconds. */
 const DRAIN_CHECK_MS = 5;
+/** Wake-ups looked at before a claim. */
+const WAKEUPS_PER_CLAIM = 1_000;
 /** Longest wait for the reply to a heartbeat, and as a part of the lease: later it would be of no use. */
 const HEARTBEAT_TIMEOUT_MS = 5_000;
 
@@ -106,6 +111,10 @@ export class PostgresStore implements Store {
     const answer = await this.#submit(new PendingEnqueue(ownership, record));
     if (answer.kind === 'written' && record.child.delayMs === 0) this.#workAnnouncer.announce();
     return answer;
+  }
+
+  suspend(ownership: Ownership, waits: readonly Wait[]): Promise<SuspendAnswer> {
+    return this.#submit(new PendingSuspension(ownership, waits));
   }
 
   complete(ownership: Ownership, outcome: OutcomeRecord): Promise<WriteAnswer> {
@@ -223,6 +232,8 @@ export class PostgresStore implements Store {
 
   async claim(request: ClaimRequest): Promise<ClaimAnswer> {
     const { executor, appVersion, names, limit, only, deadLetterError, turns } = request;
+    // By itself, so that the rows it locks are free again when the claim, which may take longer, begins.
+    await this.#ask('holdfast_drain_wakeups', `SELECT ${this.#call('drain_wakeups')}($1::int4)`, [WAKEUPS_PER_CLAIM]);
     const rows = await this.#ask<ClaimRow | ClaimReportRow>(
       'holdfast_claim_work',
       `SELECT workflow_id, name, instance, token::text AS token, epoch::float8 AS epoch, deadline_in_ms,

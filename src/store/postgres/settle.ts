@@ -1,6 +1,13 @@
 import { DatabaseError } from '../../errors/database-errors.js';
 import type { RefusalRow } from './refusal-row.js';
-import type { PendingEnqueue, PendingIntent, PendingStart, PendingWrite } from './pending-write.js';
+import type {
+  ApartWrite,
+  PendingEnqueue,
+  PendingIntent,
+  PendingStart,
+  PendingSuspension,
+  PendingWrite,
+} from './pending-write.js';
 import type { Denied, IntentAnswer, StartAnswer } from '../store.js';
 import type { WorkflowGroup } from './write-batch.js';
 
@@ -33,8 +40,8 @@ export function settleGroup(group: WorkflowGroup, refusals: ReadonlyMap<PendingW
   for (let index = 0; index < writes.length; index++) {
     const write = writes[index] as PendingWrite;
     const refusal = refusals.get(write);
-    if (write.kind === 'intent' || write.kind === 'enqueue') {
-      const again = write.kind === 'intent' ? settleIntent(write, refusal) : settleEnqueue(write, refusal);
+    if (isApart(write)) {
+      const again = settleApart(write, refusal);
       if (again !== undefined) return { kind: 'again', group, delayMs: again };
       continue;
     }
@@ -90,8 +97,38 @@ function settleStart(write: PendingStart, refusal: RefusalRow): number | undefin
   return undefined;
 }
 
-function settleIntent(write: PendingIntent, row: RefusalRow | undefined): number | undefined {
+function isApart(write: PendingWrite): write is ApartWrite {
+  return write.kind !== 'start' && write.kind !== 'checkpoint' && write.kind !== 'complete';
+}
+
+/** Answers, or returns after how many milliseconds to try again. Writes that travel apart have a row each. */
+function settleApart(write: ApartWrite, row: RefusalRow | undefined): number | undefined {
   if (row === undefined) return lockedDelay(write);
+  switch (write.kind) {
+    case 'intent':
+      return settleIntent(write, row);
+    case 'enqueue':
+      return settleEnqueue(write, row);
+    case 'suspension':
+      return settleSuspension(write, row);
+  }
+}
+
+function settleSuspension(write: PendingSuspension, row: RefusalRow): number | undefined {
+  switch (row.answer) {
+    case 'due':
+    case 'busy':
+      write.answer({ kind: 'not-now' });
+      return undefined;
+    case null:
+      write.answer({ kind: 'suspended' });
+      return undefined;
+    default:
+      return settleDenied(write, row);
+  }
+}
+
+function settleIntent(write: PendingIntent, row: RefusalRow): number | undefined {
   if (row.answer === 'child_name_taken') {
     write.answer({ kind: 'child-name-taken', name: row.found_detail ?? '' });
     return undefined;
@@ -103,8 +140,7 @@ function settleIntent(write: PendingIntent, row: RefusalRow | undefined): number
   return undefined;
 }
 
-function settleEnqueue(write: PendingEnqueue, row: RefusalRow | undefined): number | undefined {
-  if (row === undefined) return lockedDelay(write);
+function settleEnqueue(write: PendingEnqueue, row: RefusalRow): number | undefined {
   const detail = row.found_detail ?? '';
   switch (row.answer) {
     case 'child_name_taken':

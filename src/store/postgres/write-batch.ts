@@ -1,11 +1,4 @@
-import type {
-  PendingCheckpoint,
-  PendingCompletion,
-  PendingEnqueue,
-  PendingIntent,
-  PendingStart,
-  PendingWrite,
-} from './pending-write.js';
+import type { ApartWrite, PendingCheckpoint, PendingCompletion, PendingStart, PendingWrite } from './pending-write.js';
 
 /** Rows of one flush; larger ones stopped paying in measurements. */
 export const MAX_BATCH_ROWS = 500;
@@ -24,14 +17,14 @@ export interface WorkflowGroup {
 }
 
 /** What travels in one statement. */
-function vehicleOf({ kind }: PendingWrite): 'intents' | 'enqueues' | 'others' {
-  return kind === 'intent' ? 'intents' : kind === 'enqueue' ? 'enqueues' : 'others';
+function vehicleOf({ kind }: PendingWrite): ApartWrite['kind'] | 'others' {
+  return kind === 'start' || kind === 'checkpoint' || kind === 'complete' ? 'others' : kind;
 }
 
 /**
- * One flush. Intents travel by themselves, and so do enqueues; starts, checkpoints and completions together. An execution appears once, and
- * only its checkpoints are put together: they become one update of the workflow's row. Another execution of the same
- * workflow (an owner and a zombie in one process) is a group of its own, with its own check.
+ * One flush. Starts, checkpoints and completions travel together; each of the rarer kinds of writes travels by itself. An
+ * execution appears once, and only its checkpoints are put together: they become one update of the workflow's row. Another
+ * execution of the same workflow (an owner and a zombie in one process) is a group of its own, with its own check.
  */
 export class WriteBatch {
   readonly #groups = new Map<string, WorkflowGroup>();
@@ -87,12 +80,12 @@ export interface SortedGroups {
   readonly starts: PendingStart[];
   readonly checkpoints: WorkflowGroup[];
   readonly completions: PendingCompletion[];
-  readonly intents: PendingIntent[];
-  readonly enqueues: PendingEnqueue[];
+  /** All of one kind; then there are no others. */
+  readonly apart: ApartWrite[];
 }
 
 export function sortGroups(groups: readonly WorkflowGroup[]): SortedGroups {
-  const sorted: SortedGroups = { starts: [], checkpoints: [], completions: [], intents: [], enqueues: [] };
+  const sorted: SortedGroups = { starts: [], checkpoints: [], completions: [], apart: [] };
   for (const group of groups) {
     const [first] = group.writes;
     if (first === undefined) continue;
@@ -106,12 +99,8 @@ export function sortGroups(groups: readonly WorkflowGroup[]): SortedGroups {
       case 'complete':
         sorted.completions.push(first);
         break;
-      case 'intent':
-        sorted.intents.push(first);
-        break;
-      case 'enqueue':
-        sorted.enqueues.push(first);
-        break;
+      default:
+        sorted.apart.push(first);
     }
   }
   return sorted;

@@ -1,12 +1,7 @@
 import type { SqlParameter } from '../../drivers/driver.js';
 import type { WorkflowGroup } from './write-batch.js';
-import type {
-  PendingCheckpoint,
-  PendingCompletion,
-  PendingEnqueue,
-  PendingIntent,
-  PendingStart,
-} from './pending-write.js';
+import { apartStatement } from './apart-statement.js';
+import type { ApartWrite, PendingCheckpoint, PendingCompletion, PendingStart } from './pending-write.js';
 
 /** One statement of the protocol, ready to send. The same text always has the same name. */
 export interface WriteStatement {
@@ -37,14 +32,6 @@ const CHECKPOINT_ONE_TYPES = [
   'text', 'uuid', 'int8', 'uuid', 'int4', 'text', 'text', 'text', 'text', 'int4', 'text', 'text', 'int4',
 ]; // prettier-ignore
 const COMPLETE_TYPES = ['text[]', 'uuid[]', 'int8[]', 'uuid[]', 'text[]', 'text[]', 'text[]', 'text[]'];
-const INTENT_TYPES = [
-  'text[]', 'uuid[]', 'int8[]', 'uuid[]', 'int4[]', 'text[]', 'text[]', 'int8[]', 'float8[]', 'text[]', 'text[]',
-  'text[]', 'uuid[]', 'text[]', 'text[]', 'int4[]', 'int8[]', 'text[]',
-]; // prettier-ignore
-const ENQUEUE_TYPES = [
-  'text[]', 'uuid[]', 'int8[]', 'uuid[]', 'int4[]', 'text[]', 'text[]', 'text[]', 'text[]', 'text[]', 'text[]', 'text[]',
-  'int4[]', 'int8[]', 'text[]', 'text[]', 'int4[]', 'text[]', 'int8[]', 'text[]', 'int8[]', 'text[]',
-]; // prettier-ignore
 
 /** What a combined statement can consist of, in the order of its parts. */
 const PARTS = [
@@ -100,50 +87,11 @@ export class WriteStatements {
     return { name: `holdfast_write_${key}`, text, parameters };
   }
 
-  /** Intents of many workflows, each by itself: they are rarer, and create children. */
-  intents(writes: readonly PendingIntent[]): WriteStatement {
-    const columns = INTENT_TYPES.map((type, index) => `$${String(index + 1)}::${type}`).join(', ');
-    return {
-      name: 'holdfast_record_intents',
-      text: this.#text('intents', () =>
-        [
-          'SELECT r.item::int4 AS item, a.answer, a.found_status, a.found_epoch::float8 AS found_epoch,',
-          '  a.found_version::float8 AS found_version, a.found_detail, a.remaining_ms, a.child',
-          `FROM (SELECT * FROM unnest(${columns}) WITH ORDINALITY AS u (workflow_id, token, version, nonce, seq, name,`,
-          '  kind, sleep_ms, until_ms, child_id, child_name, child_instance, child_token, child_input, child_close,',
-          // In the order in which start_batch inserts: two processes that start the same children cannot deadlock.
-          '  child_max_attempts, child_timeout_ms, child_attributes, item) ORDER BY child_id COLLATE "C") r',
-          `CROSS JOIN LATERAL "${this.schema}".record_intent(r.workflow_id, r.token, r.version, r.nonce, r.seq, r.name,`,
-          '  r.kind, r.sleep_ms, to_timestamp(CASE WHEN r.until_ms < 0 THEN 0 ELSE r.until_ms END / 1000), r.child_id, r.child_name, r.child_instance,',
-          '  r.child_token, r.child_input, r.child_close, r.child_max_attempts, r.child_timeout_ms, r.child_attributes) a',
-        ].join('\n'),
-      ),
-      parameters: intentColumns(writes),
-    };
-  }
-
-  /** Workflows that workflows enqueue, each by itself. */
-  enqueues(writes: readonly PendingEnqueue[]): WriteStatement {
-    const columns = ENQUEUE_TYPES.map((type, index) => `$${String(index + 1)}::${type}`).join(', ');
-    return {
-      name: 'holdfast_record_enqueues',
-      text: this.#text('enqueues', () =>
-        [
-          'SELECT r.item::int4 AS item, a.answer, a.found_status, a.found_epoch::float8 AS found_epoch,',
-          '  a.found_version::float8 AS found_version, a.found_detail, a.child_id',
-          `FROM (SELECT * FROM unnest(${columns}) WITH ORDINALITY AS u (workflow_id, token, version, nonce, seq, name,`,
-          '  kind, child_id, child_name, child_instance, child_input, child_close, child_max_attempts, child_timeout_ms,',
-          '  child_attributes, queue, priority, key, delay_ms, deduplication_id, window_ms, on_conflict, item)',
-          // As for intents. Deduplication IDs come in any order: two that are taken crosswise time out, and are split.
-          '  ORDER BY child_id COLLATE "C") r',
-          `CROSS JOIN LATERAL "${this.schema}".record_enqueue(r.workflow_id, r.token, r.version, r.nonce, r.seq, r.name,`,
-          '  r.kind, r.child_id, r.child_name, r.child_instance, r.child_input, r.child_close, r.child_max_attempts,',
-          '  r.child_timeout_ms, r.child_attributes, r.queue, r.priority, r.key, r.delay_ms, r.deduplication_id,',
-          '  r.window_ms, r.on_conflict) a',
-        ].join('\n'),
-      ),
-      parameters: enqueueColumns(writes),
-    };
+  /** Writes of one of the rarer kinds, each by itself: they write more than the record of their own workflow. */
+  apart(writes: readonly ApartWrite[]): WriteStatement {
+    const kind = writes[0]?.kind ?? 'none';
+    const { text, parameters } = apartStatement(this.schema, writes);
+    return { name: `holdfast_record_${kind}`, text: this.#text(kind, () => text), parameters };
   }
 
   #text(key: string, build: () => string): string {
@@ -227,57 +175,5 @@ function completionColumns(completions: readonly PendingCompletion[]): SqlParame
     completions.map(({ outcome }) => outcome.output),
     completions.map(({ outcome }) => outcome.error),
     completions.map(({ outcome }) => outcome.attention),
-  ];
-}
-
-function intentColumns(writes: readonly PendingIntent[]): SqlParameter[] {
-  const column = (pick: (write: PendingIntent) => string | number | null): SqlParameter => writes.map(pick);
-  return [
-    column(({ workflowId }) => workflowId),
-    column(({ ownership }) => ownership.token),
-    column(({ ownership }) => ownership.recordVersion),
-    column(({ nonce }) => nonce),
-    column(({ intent }) => intent.seq),
-    column(({ intent }) => intent.name),
-    column(({ intent }) => intent.kind),
-    column(({ intent }) => (intent.sleep !== undefined && 'ms' in intent.sleep ? intent.sleep.ms : null)),
-    column(({ intent }) => (intent.sleep !== undefined && 'untilMs' in intent.sleep ? intent.sleep.untilMs : null)),
-    column(({ intent }) => intent.child?.workflowId ?? null),
-    column(({ intent }) => intent.child?.name ?? null),
-    column(({ intent }) => intent.child?.instance ?? null),
-    column(({ intent }) => intent.child?.token ?? null),
-    column(({ intent }) => intent.child?.input ?? null),
-    column(({ intent }) => intent.child?.onParentCancel ?? null),
-    column(({ intent }) => intent.child?.maxAttempts ?? null),
-    column(({ intent }) => intent.child?.timeoutMs ?? null),
-    column(({ intent }) => intent.child?.attributes ?? null),
-  ];
-}
-
-function enqueueColumns(writes: readonly PendingEnqueue[]): SqlParameter[] {
-  const column = (pick: (write: PendingEnqueue) => string | number | null): SqlParameter => writes.map(pick);
-  return [
-    column(({ workflowId }) => workflowId),
-    column(({ ownership }) => ownership.token),
-    column(({ ownership }) => ownership.recordVersion),
-    column(({ nonce }) => nonce),
-    column(({ record }) => record.seq),
-    column(({ record }) => record.name),
-    column(() => 'enqueue'),
-    column(({ record }) => record.child.workflowId),
-    column(({ record }) => record.child.name),
-    column(({ record }) => record.child.instance),
-    column(({ record }) => record.child.input),
-    column(({ record }) => record.child.onParentCancel),
-    column(({ record }) => record.child.maxAttempts),
-    column(({ record }) => record.child.timeoutMs),
-    column(({ record }) => record.child.attributes),
-    column(({ record }) => record.child.queue),
-    column(({ record }) => record.child.priority),
-    column(({ record }) => record.child.key),
-    column(({ record }) => record.child.delayMs),
-    column(({ record }) => record.child.deduplication?.id ?? null),
-    column(({ record }) => record.child.deduplication?.windowMs ?? null),
-    column(({ record }) => record.child.deduplication?.onConflict ?? null),
   ];
 }

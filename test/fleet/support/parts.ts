@@ -31,6 +31,7 @@ export async function launchParts(
     // The ordinary claim would not know how often a workflow was requeued.
     pollMs: 600_000,
     maxConcurrent: 100,
+    suspendAfterMs: 5_000,
     deadLetterError: await serializer.encodeError(new MaxAttemptsExceededError('dead')),
     stuckError: await serializer.encodeError(new WorkflowStuckError('stuck')),
     requeues: options.requeues,
@@ -54,7 +55,7 @@ export async function launchParts(
   await executor.register();
   executor.run(engine);
   onTestFinished(async () => {
-    await executor.stopClaiming();
+    await executor.stopClaiming(0);
     await engine.giveBackAll();
     await executor.deregister();
     await store.close();

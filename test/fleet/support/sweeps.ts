@@ -4,7 +4,7 @@ import { waitUntil } from '../../support/launch.js';
 
 /** Waits until an executor behind the proxy has looked for work again, several times: what it has not taken it will not take. */
 export async function afterSweeps(proxy: PgProxy, sweeps = 3): Promise<void> {
-  await afterStatements(proxy, /claim_workflows/, sweeps);
+  await afterStatements(proxy, /claim_work\(/, sweeps);
 }
 
 /** Waits until that many more of these statements have gone through the proxy. */

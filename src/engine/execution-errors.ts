@@ -1,0 +1,58 @@
+import {
+  OwnershipLostError,
+  StepNondeterminismError,
+  WorkflowEndedError,
+  WorkflowTimeoutError,
+} from '../errors/workflow-errors.js';
+import type { RecordedStep, StepKind } from '../store/store.js';
+
+// What an execution says of why it ends, each in one place.
+
+export function ownershipLost(workflowId: string, reason: string): OwnershipLostError {
+  return new OwnershipLostError(
+    `This execution of workflow "${workflowId}" no longer owns it (${reason}). Let this error pass.`,
+  );
+}
+
+export function hasReturned(): WorkflowEndedError {
+  return new WorkflowEndedError('The workflow has returned: its steps can no longer be called.');
+}
+
+export function continuesAsNew(): WorkflowEndedError {
+  return new WorkflowEndedError('The workflow continues as new: this run of it is over.');
+}
+
+export function timedOut(workflowId: string): WorkflowTimeoutError {
+  return new WorkflowTimeoutError(`Workflow "${workflowId}" did not end before its deadline.`);
+}
+
+/** A number is recorded already, by a write that is not this execution's. */
+export function recordedOtherwise(workflowId: string, found: string): StepNondeterminismError {
+  return new StepNondeterminismError(
+    `Workflow "${workflowId}" has recorded ${found} already where it now wants to record another result.`,
+  );
+}
+
+/** The code does not take the path that is recorded. */
+export function otherPath(workflowId: string, recorded: RecordedStep, found: string): StepNondeterminismError {
+  return new StepNondeterminismError(
+    `Workflow "${workflowId}" has recorded ${recorded.kind} "${recorded.name}" as number ${String(recorded.seq)}, but ${found}. ` +
+      'Deploy code that takes the recorded path and resume it, or rewind or fork it.',
+  );
+}
+
+/** What a call has to be to be the recorded one; undefined when it is. */
+export function otherCall(
+  recorded: RecordedStep,
+  kind: StepKind,
+  name: string,
+  childId: string | undefined,
+): string | undefined {
+  const isOther = childId !== undefined && recorded.childId !== childId;
+  if (recorded.kind === kind && recorded.name === name && !isOther) return undefined;
+  return `the code calls ${kind} "${name}"${isOther ? ` of "${childId}"` : ''} there`;
+}
+
+export function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
+}

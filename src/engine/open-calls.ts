@@ -1,0 +1,84 @@
+import type { Wait } from '../store/store.js';
+
+/** A durable call whose promise the workflow's code holds. */
+export interface OpenCall {
+  readonly reject: (cause: unknown) => void;
+}
+
+/** What an open call waits for, and when that ends by itself at the latest, by the monotonic clock. */
+interface OpenWait {
+  readonly wait: Wait;
+  readonly dueAt: number;
+}
+
+/** The durable calls of one execution that are under way, and which of them do nothing but wait. */
+export class OpenCalls {
+  readonly #open = new Set<OpenCall>();
+  readonly #waits = new Set<OpenWait>();
+  /** Since when all of them do nothing but wait, by the monotonic clock. */
+  #idleSince: number | undefined;
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** What is waited for, once for each call. */
+  get waits(): readonly Wait[] {
+    return [...this.#waits].map(({ wait }) => wait);
+  }
+
+  add(call: OpenCall): void {
+    this.#open.add(call);
+    this.#idleSince = undefined;
+  }
+
+  remove(call: OpenCall): void {
+    this.#open.delete(call);
+    if (this.#waits.size > 0) this.#noteIdle();
+  }
+
+  /** Rejects all of them. */
+  rejectAll(reason: Error): void {
+    for (const { reject } of this.#open) reject(reason);
+    this.clear();
+  }
+
+  /** Forgets all of them; their promises are never answered. */
+  clear(): void {
+    this.#open.clear();
+    this.#waits.clear();
+    this.#idleSince = undefined;
+  }
+
+  /** Says what a call waits for, until `until` settles. `dueInMs`: when that is at the latest. */
+  async waiting<Result>(wait: Wait, until: Promise<Result>, dueInMs: number): Promise<Result> {
+    const open: OpenWait = { wait, dueAt: performance.now() + dueInMs };
+    this.#waits.add(open);
+    this.#noteIdle();
+    try {
+      return await until;
+    } finally {
+      this.#waits.delete(open);
+      this.#noteIdle();
+    }
+  }
+
+  /** Whether they have done nothing but wait for `sinceMs`, and no moment that is waited for comes within `untilMs`. */
+  isIdle(sinceMs: number, untilMs: number): boolean {
+    if (this.#idleSince === undefined) return false;
+    const now = performance.now();
+    if (now - this.#idleSince < sinceMs) return false;
+    for (const { dueAt } of this.#waits) if (dueAt - now < untilMs) return false;
+    return true;
+  }
+
+  /** Counts from now on again how long they have waited. */
+  restartIdle(): void {
+    if (this.#idleSince !== undefined) this.#idleSince = performance.now();
+  }
+
+  #noteIdle(): void {
+    const isIdle = this.#waits.size > 0 && this.#waits.size === this.#open.size;
+    this.#idleSince = isIdle ? (this.#idleSince ?? performance.now()) : undefined;
+  }
+}
