@@ -4,6 +4,7 @@ export type { StepContext, WorkflowContext } from './api/context.js';
 export type { Duration } from './api/duration.js';
 export type { HoldfastOptions } from './holdfast-options.js';
 export type { LogFields, Logger } from './api/logger.js';
+export type { MapOptions, MapResult } from './api/map.js';
 export type {
   CallersTransaction,
   Deduplication,
@@ -29,6 +30,7 @@ export { defineWorkflow, Workflow } from './decorators/workflow.js';
 export type { DriverTarget } from './drivers/open-driver.js';
 export { startEmbeddedPostgres, type EmbeddedPostgresOptions } from './drivers/embedded-postgres.js';
 export type { NamedInstance, WorkflowSource } from './engine/catalog.js';
+export { mapWorkflows } from './engine/map-workflows.js';
 export { sourceVersion, type SourceText, type SourceVersion } from './engine/source-version.js';
 export {
   continueAsNew,
