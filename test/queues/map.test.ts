@@ -91,7 +91,7 @@ test('no input: no child, and an empty list', async () => {
 test('once enough have succeeded, the others are cancelled or not started, and the map succeeds', async () => {
   gates.set(2, gate());
   const handle = await holdfast.start(parent, {}, numbers(30), { concurrency: 3, minSuccessful: 5 });
-  const results = (await handle.result());
+  const results = await handle.result();
   expect(results.slice(0, 3)).toEqual([10, 'WORKFLOW_CANCELLED', 30]);
   expect(results.filter((result) => typeof result === 'number').length).toBeGreaterThanOrEqual(5);
   expect(results.at(-1)).toBe('MAP_INPUT_SKIPPED');
@@ -199,7 +199,7 @@ test('a replay of a map that ended early takes the same path, and cancels nobody
   await holdfast.admin.rewind(handle.workflowId, {
     toStep: (await holdfast.admin.steps(handle.workflowId)).items.length,
   });
-  const results = (await handle.result());
+  const results = await handle.result();
   expect(results.filter((result) => typeof result === 'number').length).toBeGreaterThanOrEqual(6);
   const after = await bed.sql.query(
     `SELECT workflow_id, status FROM holdfast.workflow_status WHERE parent_id = $1 ORDER BY 1`,
