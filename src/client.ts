@@ -1,5 +1,7 @@
-import { onAbort } from './abort-wait.js';
+import { onAbort } from './engine/abort-wait.js';
 import { Admin } from './admin/admin.js';
+import type { Duration } from './api/duration.js';
+import type { GetEventOptions, SendOptions } from './api/messages.js';
 import type { EnqueueItem, EnqueueOptions, QueueOperations } from './api/queue.js';
 import type { WorkflowHandle } from './api/workflow-handle.js';
 import { checkClientOptions, type ClientOptions, type ClientSettings } from './client-options.js';
@@ -16,6 +18,7 @@ import { Queues } from './fleet/queues.js';
 import { assertOneVersion } from './loaded-copies.js';
 import { DEFAULT_POLL_MS } from './launch-options.js';
 import { makeSerializer } from './make-serializer.js';
+import { Messaging } from './messaging.js';
 import { openDatabase } from './open-database.js';
 import { stderrLogger } from './stderr-logger.js';
 import { PostgresAdminStore } from './store/postgres/postgres-admin-store.js';
@@ -51,6 +54,7 @@ export class HoldfastClient {
   readonly #queueStore: PostgresQueueStore;
   readonly #waiter: OutcomeWaiter;
   readonly #enqueuer: Enqueuer;
+  readonly #messaging: Messaging;
   readonly #handles: HandleHost;
   #closed: Promise<void> | undefined;
 
@@ -86,6 +90,13 @@ export class HoldfastClient {
     this.#adminStore = new PostgresAdminStore({ driver, schema });
     this.#queueStore = new PostgresQueueStore({ driver, schema });
     this.#waiter = new OutcomeWaiter(this.#store, Math.min(DEFAULT_POLL_MS, pollMs));
+    this.#messaging = new Messaging({
+      driver,
+      schema,
+      store: this.#store,
+      serializer,
+      pollMs: Math.min(DEFAULT_POLL_MS, pollMs),
+    });
     this.queues = new Queues(this.#queueStore);
     this.admin = new Admin({
       store: this.#adminStore,
@@ -103,6 +114,8 @@ export class HoldfastClient {
       cancel: async (workflowId, reason) => {
         await this.admin.cancel(workflowId, reason === undefined ? {} : { reason });
       },
+      send: (workflowId, topic, message, sendOptions) => this.send(workflowId, topic, message, sendOptions),
+      getEvent: (workflowId, key, eventOptions) => this.getEvent(workflowId, key, eventOptions),
     };
     this.#enqueuer = new Enqueuer({
       store: this.#queueStore,
@@ -113,12 +126,18 @@ export class HoldfastClient {
     this.#store.subscribe({
       onControl: (workflowId) => {
         this.#waiter.check([workflowId]);
+        this.#messaging.arrivals.events.check([workflowId]);
       },
       onOutcomes: (workflowIds) => {
         this.#waiter.check(workflowIds);
+        this.#messaging.arrivals.events.check(workflowIds);
+      },
+      onMessages: (workflowIds) => {
+        this.#messaging.arrivals.check(workflowIds);
       },
       onWork: () => undefined,
       onGap: () => {
+        this.#messaging.arrivals.check(null);
         this.#waiter.check(null);
       },
     });
@@ -165,6 +184,24 @@ export class HoldfastClient {
     return results as readonly EnqueueResult<Result>[];
   }
 
+  /** Sends a message to a workflow, as `holdfast.send` outside of workflows. */
+  async send(workflowId: string, topic: string, message: unknown, options: SendOptions = {}): Promise<void> {
+    this.#assertOpen();
+    return this.#messaging.send(workflowId, topic, message, options);
+  }
+
+  /** The current value of an event that a workflow sets, as `holdfast.getEvent` outside of workflows. */
+  async getEvent<Value = unknown>(
+    workflowId: string,
+    key: string,
+    options: GetEventOptions & { readonly timeout: Duration },
+  ): Promise<Value | undefined>;
+  async getEvent<Value = unknown>(workflowId: string, key: string, options?: GetEventOptions): Promise<Value>;
+  async getEvent(workflowId: string, key: string, options: GetEventOptions = {}): Promise<unknown> {
+    this.#assertOpen();
+    return this.#messaging.getEvent(workflowId, key, options);
+  }
+
   /** A handle for any workflow, wherever it runs. Whether there is one shows when it is asked. */
   handle<Result = unknown>(workflowId: string): WorkflowHandle<Result> {
     return new Handle(this.#handles, checkWorkflowId(workflowId));
@@ -181,6 +218,7 @@ export class HoldfastClient {
 
   async #close(): Promise<void> {
     this.#waiter.close();
+    this.#messaging.close();
     this.#queueStore.close();
     await this.#store.close();
     await this.#adminStore.close();

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { HoldfastOptions } from './holdfast-options.js';
-import { onAbort } from './abort-wait.js';
+import { onAbort } from './engine/abort-wait.js';
+import type { Duration } from './api/duration.js';
 import type { Logger } from './api/logger.js';
+import type { GetEventOptions, SendOptions } from './api/messages.js';
 import type { EnqueueItem, EnqueueOptions, QueueOperations } from './api/queue.js';
 import type { WorkflowHandle } from './api/workflow-handle.js';
 import type { StartOptions } from './api/workflow-options.js';
@@ -10,8 +12,11 @@ import type { Driver } from './drivers/driver.js';
 import { Catalog } from './engine/catalog.js';
 import { startChildHandle } from './engine/durable-calls.js';
 import { enqueueChild } from './engine/durable-enqueue.js';
+import { readEvent, sendMessage } from './engine/durable-messages.js';
 import { Engine } from './engine/engine.js';
+import { checkGetEvent } from './engine/event-reader.js';
 import { Handle, type HandleHost } from './engine/handle.js';
+import { checkSend } from './engine/message-arguments.js';
 import { OutcomeWaiter } from './engine/outcome-waiter.js';
 import { durableExecution } from './engine/scope.js';
 import { versionOf, type NamedSource } from './engine/source-version.js';
@@ -25,6 +30,7 @@ import { encodeFixedErrors, type FixedErrors } from './fixed-errors.js';
 import { assertOneVersion } from './loaded-copies.js';
 import { checkOptions, type LaunchSettings } from './launch-options.js';
 import { makeSerializer } from './make-serializer.js';
+import { Messaging } from './messaging.js';
 import type { QueueRecord } from './store/queue-store.js';
 import { replaceRunning } from './hot-reload.js';
 import { openDatabase } from './open-database.js';
@@ -57,6 +63,7 @@ export class Holdfast {
   readonly #adminStore: PostgresAdminStore;
   readonly #queueStore: PostgresQueueStore;
   readonly #enqueuer: Enqueuer;
+  readonly #messaging: Messaging;
   readonly #sweeper: DeduplicationSweeper;
   readonly #engine: Engine;
   readonly #executor: Executor;
@@ -115,6 +122,13 @@ export class Holdfast {
     this.#stopDatabase = parts.stopDatabase;
     this.#store = new PostgresStore({ driver, schema, notifications: options.notifications ?? true });
     this.#waiter = new OutcomeWaiter(this.#store, Math.min(OUTCOME_POLL_MS, settings.pollMs));
+    this.#messaging = new Messaging({
+      driver,
+      schema,
+      store: this.#store,
+      serializer,
+      pollMs: Math.min(OUTCOME_POLL_MS, settings.pollMs),
+    });
     this.#executor = new Executor({
       store: this.#store,
       logger,
@@ -135,6 +149,7 @@ export class Holdfast {
       catalog,
       executor: this.#executor,
       waiter: this.#waiter,
+      arrivals: this.#messaging.arrivals,
       handleOf: (workflowId) => new Handle(this.#handles, workflowId),
     });
     this.#adminStore = new PostgresAdminStore({ driver, schema });
@@ -248,6 +263,44 @@ export class Holdfast {
     return results as readonly EnqueueResult<Result>[];
   }
 
+  /**
+   * Sends a message to a workflow, wherever it runs or waits; it gets it by `receive`. When it returns, the message is on
+   * record (with `transaction`: once that commits). Messages of one sender are received in the order of its calls. Inside a
+   * workflow, the message is sent together with the checkpoint.
+   *
+   * @param topic 1 to 255 bytes.
+   * @throws WorkflowNotFoundError when there is no such workflow, ReceiverEndedError when it has ended.
+   * @throws InvalidArgumentError, ValueNotSerializableError, PayloadTooLargeError, before anything is written.
+   */
+  async send(workflowId: string, topic: string, message: unknown, options: SendOptions = {}): Promise<void> {
+    const sender = durableExecution();
+    if (sender === undefined) return this.#messaging.send(workflowId, topic, message, options);
+    checkSend(workflowId, topic, options);
+    return sendMessage(sender, workflowId, topic, message, options);
+  }
+
+  /**
+   * The current value of an event that a workflow sets; waits until it is set for the first time. Inside a workflow, what was
+   * read is recorded.
+   *
+   * @returns The value; `undefined` when `timeout` has passed and it is not set.
+   * @throws WorkflowNotFoundError when there is no such workflow.
+   * @throws EventNotSetError when the workflow has ended without setting it.
+   * @throws InvalidArgumentError, HoldfastClosedError
+   */
+  async getEvent<Value = unknown>(
+    workflowId: string,
+    key: string,
+    options: GetEventOptions & { readonly timeout: Duration },
+  ): Promise<Value | undefined>;
+  async getEvent<Value = unknown>(workflowId: string, key: string, options?: GetEventOptions): Promise<Value>;
+  async getEvent(workflowId: string, key: string, options: GetEventOptions = {}): Promise<unknown> {
+    const reader = durableExecution();
+    if (reader === undefined) return this.#messaging.getEvent(workflowId, key, options);
+    const { event, timeoutMs } = checkGetEvent(workflowId, key, options);
+    return readEvent(reader, event, timeoutMs);
+  }
+
   /** A handle for any workflow, wherever it runs. Whether there is one shows when it is asked. */
   handle<Result = unknown>(workflowId: string): WorkflowHandle<Result> {
     return new Handle(this.#handles, checkWorkflowId(workflowId));
@@ -270,11 +323,16 @@ export class Holdfast {
       onControl: (workflowId) => void this.#recheck(workflowId),
       onOutcomes: (workflowIds) => {
         this.#waiter.check(workflowIds);
+        this.#messaging.arrivals.events.check(workflowIds);
+      },
+      onMessages: (workflowIds) => {
+        this.#messaging.arrivals.check(workflowIds);
       },
       onWork: () => {
         this.#executor.wake();
       },
       onGap: () => {
+        this.#messaging.arrivals.check(null);
         this.#waiter.check(null);
         this.#executor.wake();
       },
@@ -287,6 +345,7 @@ export class Holdfast {
   /** A control operation may have taken a workflow away that runs here; or it has an outcome that somebody waits for. */
   async #recheck(workflowId: string): Promise<void> {
     this.#waiter.check([workflowId]);
+    this.#messaging.arrivals.events.check([workflowId]);
     const execution = this.#engine.runningExecution(workflowId);
     if (execution === undefined) return;
     try {
@@ -306,6 +365,7 @@ export class Holdfast {
     await within(this.#executor.deregister(), FINAL_DRAIN_MS);
     await this.#store.close({ drainMs: FINAL_DRAIN_MS });
     this.#waiter.close();
+    this.#messaging.close();
     this.#queueStore.close();
     await this.#adminStore.close();
     await this.#driver.close();
@@ -325,6 +385,8 @@ export class Holdfast {
       cancel: async (workflowId, reason) => {
         await this.admin.cancel(workflowId, reason === undefined ? {} : { reason });
       },
+      send: (workflowId, topic, message, options) => this.send(workflowId, topic, message, options),
+      getEvent: (workflowId, key, options) => this.getEvent(workflowId, key, options),
     };
   }
 }

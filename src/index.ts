@@ -5,6 +5,7 @@ export type { Duration } from './api/duration.js';
 export type { HoldfastOptions } from './holdfast-options.js';
 export type { LogFields, Logger } from './api/logger.js';
 export type { MapOptions, MapResult } from './api/map.js';
+export type { GetEventOptions, ReceiveOptions, SendOptions } from './api/messages.js';
 export type {
   CallersTransaction,
   Deduplication,
@@ -31,6 +32,7 @@ export type { DriverTarget } from './drivers/open-driver.js';
 export { startEmbeddedPostgres, type EmbeddedPostgresOptions } from './drivers/embedded-postgres.js';
 export type { NamedInstance, WorkflowSource } from './engine/catalog.js';
 export { mapWorkflows } from './engine/map-workflows.js';
+export { getEvent, receive, send, setEvent } from './engine/message-functions.js';
 export { sourceVersion, type SourceText, type SourceVersion } from './engine/source-version.js';
 export {
   continueAsNew,

@@ -40,6 +40,10 @@ BEGIN
     RETURN;
   END IF;
 
+  -- From here on nobody sends to it: see send_items. What has been sent meanwhile is seen by the statements that follow.
+  PERFORM FROM workflow_status s WHERE s.workflow_id = p_workflow_id FOR UPDATE;
+  DELETE FROM message m WHERE m.workflow_id = p_workflow_id;
+  DELETE FROM event e WHERE e.workflow_id = p_workflow_id;
   DELETE FROM step_result r WHERE r.workflow_id = p_workflow_id;
   DELETE FROM step_intent i WHERE i.workflow_id = p_workflow_id;
   DELETE FROM workflow_outcome o WHERE o.workflow_id = p_workflow_id;

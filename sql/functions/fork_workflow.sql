@@ -11,6 +11,9 @@
 -- one. The fork itself has no parent; it waits at the end of the same queue, if
 -- there is one, and holds no deduplication ID. p_app_version null means the source's.
 --
+-- Events have the values that they had before the step. Messages are not copied: those that the source received before it are
+-- in its record, and those that wait were sent to the source.
+--
 -- Every writer of a workflow's record holds its status row for update, so sharing that row's lock keeps the copy whole. An
 -- execution that meets it is answered 'locked' and tries again. One snapshot in one statement would need no lock, but a
 -- statement that reads one workflow and writes three tables of another cannot be routed.
@@ -83,6 +86,12 @@ BEGIN
     FROM record_before(p_workflow_id, p_from_step) b
     JOIN step_intent i ON i.workflow_id = p_workflow_id AND i.seq = b.seq
    WHERE NOT b.complete;
+
+  INSERT INTO event (workflow_id, key, value, seq, record_version, set_at)
+  SELECT p_new_id, e.key, e.value, e.seq, b.place, e.set_at
+    FROM record_before(p_workflow_id, p_from_step) b
+    JOIN event e ON e.workflow_id = p_workflow_id AND e.seq = b.seq
+   WHERE b.complete;
 
   INSERT INTO admin_audit (audit_id, workflow_id, verb, actor, reason, status_before, status_after, detail, acted_at)
   VALUES (p_nonce, p_workflow_id, 'fork', p_actor, p_reason, v_source.status, v_source.status,

@@ -11,6 +11,9 @@
 -- are left alone. The new run starts children of its own; a child whose ID the code gives explicitly is attached to instead.
 -- Children of the remaining steps are treated as resume treats them.
 --
+-- Events go back to the values that they had before the step. Messages that the removed calls received wait again; what they
+-- sent stays sent.
+--
 -- The remaining rows keep their record versions, and so the order in which they are replayed.
 CREATE OR REPLACE FUNCTION rewind_workflow(
   p_workflow_id text, p_nonce uuid, p_actor text, p_reason text, p_to_step integer, p_child_error text,
@@ -47,6 +50,9 @@ BEGIN
   ) removed;
   DELETE FROM step_result r WHERE r.workflow_id = p_workflow_id AND r.seq >= p_to_step;
   DELETE FROM step_intent i WHERE i.workflow_id = p_workflow_id AND i.seq >= p_to_step;
+  DELETE FROM event e WHERE e.workflow_id = p_workflow_id AND e.seq >= p_to_step;
+  -- What the removed calls received waits again, in its old place.
+  UPDATE message m SET consumed_seq = NULL WHERE m.workflow_id = p_workflow_id AND m.consumed_seq >= p_to_step;
   DELETE FROM workflow_outcome o WHERE o.workflow_id = p_workflow_id;
   UPDATE workflow_status s
      SET status = 'ENQUEUED', owner_token = NULL, record_version = s.record_version + 1, attempts = 0, wake_at = NULL,

@@ -60,8 +60,17 @@ BEGIN
    WHERE i.workflow_id = p_workflow_id AND i.wake_at IS NOT NULL
      AND NOT EXISTS (SELECT FROM step_result r WHERE r.workflow_id = i.workflow_id AND r.seq = i.seq);
   PERFORM FROM jsonb_array_elements(p_waits) w
-    WHERE w ->> 'kind' = 'outcome'
-      AND EXISTS (SELECT FROM workflow_outcome o WHERE o.workflow_id = w ->> 'workflowId');
+    WHERE CASE w ->> 'kind'
+            WHEN 'outcome' THEN
+              EXISTS (SELECT FROM workflow_outcome o WHERE o.workflow_id = w ->> 'workflowId')
+            WHEN 'event' THEN
+              EXISTS (SELECT FROM event e WHERE e.workflow_id = w ->> 'workflowId' AND e.key = w ->> 'key')
+              -- It will not be set any more.
+              OR EXISTS (SELECT FROM workflow_outcome o WHERE o.workflow_id = w ->> 'workflowId')
+            WHEN 'message' THEN
+              EXISTS (SELECT FROM message m
+                       WHERE m.workflow_id = p_workflow_id AND m.topic = w ->> 'topic' AND m.consumed_seq IS NULL)
+          END;
   IF FOUND OR v_wake_at <= v_now THEN
     answer := 'due';
     RETURN;

@@ -1,3 +1,6 @@
+import type { Duration } from './duration.js';
+import type { GetEventOptions, SendOptions } from './messages.js';
+
 /** What can be asked of a workflow, from any process. */
 export interface WorkflowHandle<Result> {
   readonly workflowId: string;
@@ -20,6 +23,14 @@ export interface WorkflowHandle<Result> {
   status(): Promise<WorkflowStatus>;
   /** Cancels it; see `admin.cancel`. */
   cancel(options?: { readonly reason?: string }): Promise<void>;
+  /** Sends it a message; see `holdfast.send`. */
+  send(topic: string, message: unknown, options?: SendOptions): Promise<void>;
+  /** The current value of an event of it; see `holdfast.getEvent`. */
+  getEvent<Value = unknown>(
+    key: string,
+    options: GetEventOptions & { readonly timeout: Duration },
+  ): Promise<Value | undefined>;
+  getEvent<Value = unknown>(key: string, options?: GetEventOptions): Promise<Value>;
 }
 
 /**

@@ -5,6 +5,7 @@ import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { RegistrationError } from '../errors/usage-errors.js';
 import { parseDuration } from './duration.js';
 import { checkKnownOptions } from './known-options.js';
+import { checkIsSchema } from './schema.js';
 
 /** A function as the engine calls it, whatever its own types. */
 export type AnyFunction = (this: unknown, ...args: unknown[]) => unknown;
@@ -123,16 +124,6 @@ export function wholeNumber(value: number, least: number, most: number, what: st
     throw new InvalidArgumentError(`${what} must be a whole number from ${String(least)} to ${String(most)}.`);
   }
   return value;
-}
-
-function checkIsSchema(schema: StandardSchema | undefined, what: string): StandardSchema | undefined {
-  if (schema === undefined) return undefined;
-  // A plain JavaScript caller may give anything. Schemas can be functions (arktype).
-  const candidate: unknown = (schema as Partial<StandardSchema> | null)?.['~standard'];
-  if (typeof candidate !== 'object' || candidate === null) {
-    throw new InvalidArgumentError(`The option "${what}" must be a Standard Schema, for example one of zod.`);
-  }
-  return schema;
 }
 
 function checkName(name: string, what: string): string {

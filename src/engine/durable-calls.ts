@@ -37,14 +37,7 @@ export function durableSleep(execution: RunningExecution, sleep: NonNullable<Int
     const step = { seq, name: 'sleep', kind: 'sleep', childId: null, startedAt: performance.now() } as const;
     let remainingMs: number;
     if (recorded === undefined) {
-      const intent = execution.host.store.recordIntent(execution.ownership, {
-        seq,
-        name: 'sleep',
-        kind: 'sleep',
-        sleep,
-      });
-      remainingMs = written(execution, await execution.write(intent)).remainingMs ?? 0;
-      await execution.progress();
+      remainingMs = await recordWait(execution, { seq, name: 'sleep', kind: 'sleep', sleep });
     } else {
       // Counted when the history was loaded, a moment before this execution was made.
       remainingMs = (recorded.remainingMs ?? 0) - execution.ageMs;
@@ -118,7 +111,7 @@ export interface StepIdentity {
   readonly startedAt: number;
 }
 
-async function encode(execution: RunningExecution, value: unknown): Promise<string> {
+export async function encode(execution: RunningExecution, value: unknown): Promise<string> {
   try {
     return await execution.host.serializer.encode(value);
   } catch (error) {
@@ -136,7 +129,7 @@ async function encodeError(execution: RunningExecution, thrown: unknown): Promis
   }
 }
 
-async function recordResult(
+export async function recordResult(
   execution: RunningExecution,
   step: StepIdentity,
   result: Pick<RecordedStep, 'output' | 'error'>,
@@ -166,6 +159,14 @@ export async function orRecordFailure<Result>(
     await recordResult(execution, step, { output: null, error: await encodeError(execution, error) });
     throw error;
   }
+}
+
+/** Records when a wait ends, before it begins. Returns how many milliseconds that is away. */
+export async function recordWait(execution: RunningExecution, intent: IntentRecord): Promise<number> {
+  const answered = execution.host.store.recordIntent(execution.ownership, intent);
+  const { remainingMs } = written(execution, await execution.write(answered));
+  await execution.progress();
+  return remainingMs ?? 0;
 }
 
 async function awaitAndRecord(

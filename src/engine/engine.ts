@@ -15,6 +15,7 @@ import type { OutcomeWaiter } from './outcome-waiter.js';
 import { prepareStart } from './prepare-start.js';
 import { runOutsideScope } from './scope.js';
 import type { Serializer } from './serializer.js';
+import type { ArrivalWatches } from './watch.js';
 import { newWorkflowId } from './workflow-id.js';
 
 /** What the engine needs to know of the executor it works for. */
@@ -39,6 +40,7 @@ export interface EngineOptions {
   readonly catalog: Catalog;
   readonly executor: ExecutorState;
   readonly waiter: OutcomeWaiter;
+  readonly arrivals: ArrivalWatches;
   readonly handleOf: (workflowId: string) => WorkflowHandle<unknown>;
 }
 
@@ -47,6 +49,7 @@ export class Engine implements ExecutionHost {
   readonly store: WorkflowStore;
   readonly serializer: Serializer;
   readonly logger: Logger;
+  readonly arrivals: ArrivalWatches;
   readonly handleOf: (workflowId: string) => WorkflowHandle<unknown>;
   readonly catalog: Catalog;
   readonly #executor: ExecutorState;
@@ -61,6 +64,7 @@ export class Engine implements ExecutionHost {
     this.store = options.store;
     this.serializer = options.serializer;
     this.logger = options.logger;
+    this.arrivals = options.arrivals;
     this.handleOf = options.handleOf;
     this.catalog = options.catalog;
     this.#executor = options.executor;
@@ -190,6 +194,8 @@ export class Engine implements ExecutionHost {
     switch (end.kind) {
       case 'completed':
         this.#waiter.settle(workflowId, end.outcome);
+        // Who waits here for an event of it waits in vain.
+        this.arrivals.events.check([workflowId]);
         this.store.announceOutcome(workflowId);
         break;
       case 'requeued':

@@ -15,6 +15,7 @@ import type {
 import type { StepDefinition, WorkflowDefinition } from './definitions.js';
 import type { Outcome } from './outcome.js';
 import type { Serializer } from './serializer.js';
+import type { ArrivalWatches } from './watch.js';
 
 /** How an execution came to its end. */
 export type ExecutionEnd =
@@ -92,6 +93,8 @@ export interface ExecutionHost {
   readonly store: WorkflowStore;
   readonly serializer: Serializer;
   readonly logger: Logger;
+  /** Who waits here for messages and events. */
+  readonly arrivals: ArrivalWatches;
   /** False when the executor's lease may have lapsed: ownership is then verified before a body runs. */
   readonly leaseIsFresh: boolean;
   /** The database's clock as far as it is known here, milliseconds since 1970. */

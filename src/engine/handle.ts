@@ -1,3 +1,4 @@
+import type { GetEventOptions, SendOptions } from '../api/messages.js';
 import type { WorkflowHandle, WorkflowStatus } from '../api/workflow-handle.js';
 import { awaitOutcome } from './durable-calls.js';
 import type { Outcome } from './outcome.js';
@@ -10,6 +11,8 @@ export interface HandleHost {
   waitForResult(workflowId: string, signal: AbortSignal | undefined): Promise<Outcome>;
   statusOf(workflowId: string): Promise<WorkflowStatus>;
   cancel(workflowId: string, reason: string | undefined): Promise<void>;
+  send(workflowId: string, topic: string, message: unknown, options: SendOptions): Promise<void>;
+  getEvent(workflowId: string, key: string, options: GetEventOptions): Promise<unknown>;
 }
 
 export class Handle<Result> implements WorkflowHandle<Result> {
@@ -35,5 +38,13 @@ export class Handle<Result> implements WorkflowHandle<Result> {
 
   cancel(options: { readonly reason?: string } = {}): Promise<void> {
     return this.#host.cancel(this.workflowId, options.reason);
+  }
+
+  send(topic: string, message: unknown, options: SendOptions = {}): Promise<void> {
+    return this.#host.send(this.workflowId, topic, message, options);
+  }
+
+  getEvent<Value>(key: string, options: GetEventOptions = {}): Promise<Value> {
+    return this.#host.getEvent(this.workflowId, key, options) as Promise<Value>;
   }
 }

@@ -2,6 +2,7 @@ import type { Deduplication, EnqueueItemOptions, EnqueueOptions } from '../api/q
 import type { StartOptions } from '../api/workflow-options.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import type { EnqueueRequest, WorkflowStart } from '../store/store.js';
+import { checkText } from './check-text.js';
 import { wholeNumber } from './definitions.js';
 import { parseDuration } from './duration.js';
 import { checkKnownOptions } from './known-options.js';
@@ -68,14 +69,4 @@ function checkDeduplication(
     windowMs: window === undefined ? null : parseDuration(window, 'deduplication.window'),
     onConflict,
   };
-}
-
-function checkText(value: unknown, longestBytes: number, what: string): string {
-  if (typeof value !== 'string' || value === '' || Buffer.byteLength(value) > longestBytes) {
-    throw new InvalidArgumentError(`${what} must be a text of 1 to ${String(longestBytes)} bytes.`);
-  }
-  if (/\0|\p{Surrogate}/u.test(value)) {
-    throw new InvalidArgumentError(`${what} must not contain NUL or half of a surrogate pair.`);
-  }
-  return value;
 }

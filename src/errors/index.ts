@@ -3,6 +3,7 @@ export * from './database-errors.js';
 export * from './embedded-errors.js';
 export { HoldfastError, type HoldfastErrorOptions } from './holdfast-error.js';
 export * from './map-errors.js';
+export * from './message-errors.js';
 export * from './queue-errors.js';
 export * from './schema-errors.js';
 export * from './step-errors.js';

@@ -22,6 +22,12 @@ export interface WorkflowStore {
   recordIntent(ownership: Ownership, intent: IntentRecord): Promise<IntentAnswer>;
   /** Enqueues a workflow together with the record of it. */
   recordEnqueue(ownership: Ownership, record: EnqueueRecord): Promise<EnqueueRecordAnswer>;
+  /** Takes the longest waiting message of a topic and records it as the call's result. */
+  receive(ownership: Ownership, record: ReceiveRecord): Promise<ReceiveAnswer>;
+  /** Sends a message together with the record of it, and tells the receiver's executor. */
+  recordSend(ownership: Ownership, record: SendRecord): Promise<SendRecordAnswer>;
+  /** Sets an event together with the record of it, and tells whoever waits for it. */
+  recordEvent(ownership: Ownership, record: EventRecord): Promise<WriteAnswer>;
   complete(ownership: Ownership, outcome: OutcomeRecord): Promise<WriteAnswer>;
   release(ownership: Ownership, release: ReleaseRecord): Promise<WriteAnswer>;
   /** Drops the history, replaces the input, and gives the workflow up, to be claimed at once. */
@@ -36,6 +42,10 @@ export interface WorkflowStore {
   verifyOwnership(ownership: Ownership): Promise<boolean>;
   /** Outcomes of those that have one, and `missing` for those that do not exist; silent about the others. */
   readOutcomes(workflowIds: readonly string[]): Promise<readonly FoundOutcome[]>;
+  /** Whether a message waits in these topics, in their order. */
+  findMessages(topics: readonly MessageTopic[]): Promise<readonly boolean[]>;
+  /** What is known of these events, in their order; undefined where one has to wait. */
+  readEvents(events: readonly EventAddress[]): Promise<readonly (FoundEvent | undefined)[]>;
   /** Tells other processes that these have outcomes now. A hint, never waited for. */
   announceOutcome(workflowId: string): void;
 }
@@ -125,16 +135,29 @@ export interface StepRecord {
 
 /**
  * `step`: a body ran. `value`: now, random, uuid. `sleep`. `workflow`: a child's outcome. `start`: a child's handle.
- * `enqueue`: the handle of a child in a queue. `outcome`: any workflow's. `patch`: a marker.
- * `continue`: continue-as-new, where it failed.
+ * `enqueue`: the handle of a child in a queue. `outcome`: any workflow's. `patch`: a marker. `continue`:
+ * continue-as-new, where it failed. `receive`: a message, or that none came in time. `send`: that a message was sent. `event`: that an event was set. `event-read`: the value of an event, or that it was not set in time.
  */
-export type StepKind = 'step' | 'value' | 'sleep' | 'workflow' | 'start' | 'enqueue' | 'outcome' | 'patch' | 'continue';
+export type StepKind =
+  | 'step'
+  | 'value'
+  | 'sleep'
+  | 'workflow'
+  | 'start'
+  | 'enqueue'
+  | 'outcome'
+  | 'patch'
+  | 'continue'
+  | 'receive'
+  | 'send'
+  | 'event'
+  | 'event-read';
 
 export interface IntentRecord {
   readonly seq: number;
   readonly name: string;
   readonly kind: StepKind;
-  /** For a sleep: how long from now, or until when (milliseconds since 1970); both by the database's clock. */
+  /** For a sleep, or a wait with a time limit: how long from now, or until when (milliseconds since 1970); both by the database's clock. */
   readonly sleep?: { readonly ms: number } | { readonly untilMs: number };
   readonly child?: ChildStart;
 }
@@ -182,6 +205,63 @@ export type EnqueueRecordAnswer =
   | EnqueueRefusal
   | Denied
   | Refused;
+
+/** A topic of one workflow. */
+export interface MessageTopic {
+  readonly workflowId: string;
+  readonly topic: string;
+}
+
+export interface ReceiveRecord {
+  readonly seq: number;
+  readonly topic: string;
+  /** The encoded result when no message waits, since the time is up; null: not to be recorded then. */
+  readonly otherwise: string | null;
+  readonly elapsedMs: number;
+}
+
+export type ReceiveAnswer =
+  /** Recorded: the message, or what was to be recorded without one. */
+  { readonly kind: 'received'; readonly payload: string } | { readonly kind: 'empty' } | Denied | Refused;
+
+export interface SendRecord {
+  readonly seq: number;
+  readonly name: string;
+  readonly receiver: string;
+  readonly topic: string;
+  readonly payload: string;
+  readonly idempotencyKey: string | null;
+  /** The encoded result of the call. */
+  readonly output: string;
+  readonly elapsedMs: number;
+}
+
+/** Nothing was written. */
+export type SendRefusal =
+  { readonly kind: 'no-receiver' } | { readonly kind: 'receiver-ended'; readonly status: string };
+
+export type SendRecordAnswer = { readonly kind: 'written' } | SendRefusal | Denied | Refused;
+
+export interface EventRecord {
+  readonly seq: number;
+  readonly key: string;
+  readonly value: string;
+  /** The encoded result of the call. */
+  readonly output: string;
+  readonly elapsedMs: number;
+}
+
+/** An event of one workflow. */
+export interface EventAddress {
+  readonly workflowId: string;
+  readonly key: string;
+}
+
+export type FoundEvent =
+  | { readonly kind: 'set'; readonly value: string }
+  /** The workflow has ended without setting it. */
+  | { readonly kind: 'ended'; readonly status: string }
+  | { readonly kind: 'missing' };
 
 /** `created`: the caller owns the child and has to run it. `attached`: somebody else does, or did. */
 export type ChildAnswer = 'created' | 'attached';
@@ -310,6 +390,8 @@ export interface StoreHints {
   readonly onControl: (workflowId: string) => void;
   /** These workflows have outcomes; null: any may have. */
   readonly onOutcomes: (workflowIds: readonly string[] | null) => void;
+  /** These workflows may have got a message, or set an event; null: any may have. */
+  readonly onMessages: (workflowIds: readonly string[] | null) => void;
   /** There may be something to claim. */
   readonly onWork: () => void;
   /** Hints may have been lost: whoever waits must look. */

@@ -1,5 +1,6 @@
 import type { SqlParameter } from '../../drivers/driver.js';
-import type { ApartWrite, PendingEnqueue, PendingIntent, PendingSuspension } from './pending-write.js';
+import type { ApartWrite, PendingCall, PendingEnqueue, PendingIntent, PendingSuspension } from './pending-write.js';
+import type { ProtocolCall } from './protocol-call.js';
 
 /** One parameter of a function: its name, its type, its value for a write, and how the function gets it if not as it is. */
 interface Parameter<Write> {
@@ -19,7 +20,7 @@ interface ApartFunction<Write> {
   readonly order: string;
 }
 
-type Owned = PendingIntent | PendingEnqueue | PendingSuspension;
+type Owned = PendingIntent | PendingEnqueue | PendingSuspension | PendingCall;
 
 /** What every write that checks ownership begins with. */
 function ownership<Write extends Owned>(): Parameter<Write>[] {
@@ -102,12 +103,29 @@ const SUSPENSION: ApartFunction<PendingSuspension> = {
   order: 'workflow_id',
 };
 
+/** The other functions are alike, and say themselves what their parameters are. */
+function functionOf({ functionName, types }: ProtocolCall<unknown>): ApartFunction<PendingCall> {
+  return {
+    name: functionName,
+    parameters: [
+      ...ownership<PendingCall>(),
+      ...types.map((type, index) => ({
+        name: `p${String(index)}`,
+        type,
+        pick: ({ call }: PendingCall) => call.values[index] ?? null,
+      })),
+    ],
+    returns: ['reply'],
+    order: 'workflow_id',
+  };
+}
+
 export interface ApartStatement {
   readonly text: string;
   readonly parameters: readonly SqlParameter[];
 }
 
-/** One statement that calls the function of these writes, which are of one kind, once for each. */
+/** One statement that calls the function of these writes, which are of one function, once for each. */
 export function apartStatement(schema: string, writes: readonly ApartWrite[]): ApartStatement {
   const [first] = writes;
   switch (first?.kind) {
@@ -119,6 +137,8 @@ export function apartStatement(schema: string, writes: readonly ApartWrite[]): A
       return statementOf(schema, ENQUEUE, writes as readonly PendingEnqueue[]);
     case 'suspension':
       return statementOf(schema, SUSPENSION, writes as readonly PendingSuspension[]);
+    case 'call':
+      return statementOf(schema, functionOf(first.call), writes as readonly PendingCall[]);
   }
 }
 

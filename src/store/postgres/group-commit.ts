@@ -147,8 +147,9 @@ export class GroupCommit {
     const lone = loneCheckpoint(groups);
     if (lone !== undefined) return this.#statements.lone(lone);
     const { starts, checkpoints, completions, apart } = sortGroups(groups);
-    return apart.length > 0
-      ? this.#statements.apart(apart)
+    const [first, ...others] = apart;
+    return first !== undefined
+      ? this.#statements.apart([first, ...others])
       : this.#statements.combined(starts, checkpoints, completions);
   }
 

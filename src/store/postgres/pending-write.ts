@@ -13,6 +13,7 @@ import type {
   Wait,
   WriteAnswer,
 } from '../store.js';
+import type { ProtocolCall } from './protocol-call.js';
 
 /** What every write that waits for its flush carries. */
 abstract class Pending<Answer> {
@@ -119,7 +120,22 @@ export class PendingSuspension extends Pending<SuspendAnswer> {
   }
 }
 
-/** Rarer writes, which travel apart from the others: one kind to a statement. */
-export type ApartWrite = PendingIntent | PendingEnqueue | PendingSuspension;
+/** Any other write of an execution; see {@link ProtocolCall}. What the answers are, the call knows. */
+export class PendingCall extends Pending<unknown> {
+  readonly kind = 'call';
+  constructor(
+    readonly ownership: Ownership,
+    readonly call: ProtocolCall<unknown>,
+  ) {
+    super(
+      ownership.workflowId,
+      ownership.token,
+      sizeOf(...call.values.filter((value): value is string => typeof value === 'string')),
+    );
+  }
+}
+
+/** Rarer writes, which travel apart from the others: one function to a statement. */
+export type ApartWrite = PendingIntent | PendingEnqueue | PendingSuspension | PendingCall;
 
 export type PendingWrite = PendingStart | PendingCheckpoint | PendingCompletion | ApartWrite;

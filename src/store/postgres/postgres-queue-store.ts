@@ -11,7 +11,14 @@ import type {
 } from '../queue-store.js';
 import type { EnqueueRequest } from '../store.js';
 import { backoffMs, pause } from './backoff.js';
-import { answersOf, EnqueueWriter, jsonOf, type EnqueueRefusalRow } from './enqueue-writer.js';
+import {
+  answersOf,
+  enqueueStatement,
+  jsonOf,
+  type EnqueueRefusalRow,
+  type NoncedRequest,
+} from './enqueue-statement.js';
+import { RequestWriter } from './request-writer.js';
 import { isTransient } from './transient-errors.js';
 import { WorkAnnouncer } from './work-announcer.js';
 
@@ -53,19 +60,19 @@ export interface PostgresQueueStoreOptions {
 export class PostgresQueueStore implements QueueStore {
   readonly #driver: Driver;
   readonly #schema: string;
-  readonly #writer: EnqueueWriter;
+  readonly #writer: RequestWriter<NoncedRequest, EnqueueAnswer, EnqueueRefusalRow>;
   readonly #announcer: WorkAnnouncer;
   readonly #closing = new AbortController();
 
   constructor({ driver, schema }: PostgresQueueStoreOptions) {
     this.#driver = driver;
     this.#schema = schema;
-    this.#writer = new EnqueueWriter(driver, schema);
+    this.#writer = new RequestWriter(driver, enqueueStatement(schema));
     this.#announcer = new WorkAnnouncer(driver, `${schema}.work`);
   }
 
   async enqueue(requests: readonly EnqueueRequest[]): Promise<readonly EnqueueAnswer[]> {
-    const answers = await Promise.all(requests.map((request) => this.#writer.enqueue(request)));
+    const answers = await Promise.all(requests.map((request) => this.#writer.submit({ request, nonce: randomUUID() })));
     const isWork = answers.some(({ kind }, index) => kind === 'enqueued' && requests[index]?.delayMs === 0);
     if (isWork) this.#announcer.announce();
     return answers;

@@ -7,19 +7,29 @@ import { HEARTBEATS_PER_LEASE } from '../store.js';
 import type {
   ClaimAnswer,
   ClaimRequest,
+  Denied,
   EnqueueRecord,
   EnqueueRecordAnswer,
+  EventAddress,
+  EventRecord,
   ExecutorIdentity,
   ExecutorRegistration,
+  FoundEvent,
   FoundOutcome,
   HeartbeatAnswer,
   IntentAnswer,
   IntentRecord,
+  MessageTopic,
   NextRun,
   OutcomeRecord,
   OwnedWorkflow,
   Ownership,
+  ReceiveAnswer,
+  ReceiveRecord,
+  Refused,
   ReleaseRecord,
+  SendRecord,
+  SendRecordAnswer,
   StartAnswer,
   StartRequest,
   StepRecord,
@@ -31,8 +41,10 @@ import type {
 } from '../store.js';
 import { backoffMs, pause } from './backoff.js';
 import { GroupCommit } from './group-commit.js';
-import { OutcomeAnnouncer } from './outcome-announcer.js';
+import { IdAnnouncer } from './id-announcer.js';
+import { eventCall, receiveCall, sendCall } from './message-calls.js';
 import {
+  PendingCall,
   PendingCheckpoint,
   PendingCompletion,
   PendingEnqueue,
@@ -41,19 +53,26 @@ import {
   PendingSuspension,
   type PendingWrite,
 } from './pending-write.js';
+import type { ProtocolCall } from './protocol-call.js';
 import { release } from './release.js';
 import {
   toClaimed,
+  toEvent,
   toOutcome,
   toReport,
   type ClaimReportRow,
   type ClaimRow,
+  type EventRow,
   type HistoryRow,
   type OutcomeRow,
 } from './rows.js';
 import { isTransient } from './transient-errors.js';
 import { WorkAnnouncer } from './work-announcer.js';
 
+/** How long outcomes are collected before other processes are told, in milliseconds. */
+const COLLECT_OUTCOMES_MS = 20;
+/** The same for messages and events: their senders and receivers often wait for each other in turn. */
+const COLLECT_MESSAGES_MS = 2;
 /** How often a store that is closing looks whether its writes are through, in milliseconds. */
 const DRAIN_CHECK_MS = 5;
 /** Wake-ups looked at before a claim. */
@@ -75,7 +94,8 @@ export class PostgresStore implements Store {
   readonly #schema: string;
   readonly #notifications: boolean;
   readonly #writer: GroupCommit;
-  readonly #announcer: OutcomeAnnouncer;
+  readonly #announcer: IdAnnouncer;
+  readonly #messageAnnouncer: IdAnnouncer;
   readonly #workAnnouncer: WorkAnnouncer;
   readonly #closing = new AbortController();
   #stream: NotificationStream | undefined;
@@ -87,7 +107,8 @@ export class PostgresStore implements Store {
     this.#schema = schema;
     this.#notifications = notifications;
     this.#writer = new GroupCommit(driver, schema);
-    this.#announcer = new OutcomeAnnouncer(driver, `${schema}.outcome`);
+    this.#announcer = new IdAnnouncer(driver, `${schema}.outcome`, COLLECT_OUTCOMES_MS);
+    this.#messageAnnouncer = new IdAnnouncer(driver, `${schema}.message`, COLLECT_MESSAGES_MS);
     this.#workAnnouncer = new WorkAnnouncer(driver, `${schema}.work`);
   }
 
@@ -115,6 +136,22 @@ export class PostgresStore implements Store {
 
   suspend(ownership: Ownership, waits: readonly Wait[]): Promise<SuspendAnswer> {
     return this.#submit(new PendingSuspension(ownership, waits));
+  }
+
+  receive(ownership: Ownership, record: ReceiveRecord): Promise<ReceiveAnswer> {
+    return this.#recordCall(ownership, receiveCall(record));
+  }
+
+  async recordSend(ownership: Ownership, record: SendRecord): Promise<SendRecordAnswer> {
+    const answer = await this.#recordCall(ownership, sendCall(record));
+    if (answer.kind === 'written') this.announceMessage(record.receiver);
+    return answer;
+  }
+
+  async recordEvent(ownership: Ownership, record: EventRecord): Promise<WriteAnswer> {
+    const answer = await this.#recordCall(ownership, eventCall(record));
+    if (answer.kind === 'written') this.announceMessage(ownership.workflowId);
+    return answer;
   }
 
   complete(ownership: Ownership, outcome: OutcomeRecord): Promise<WriteAnswer> {
@@ -191,6 +228,31 @@ export class PostgresStore implements Store {
       [workflowIds],
     );
     return rows.map(toOutcome);
+  }
+
+  async findMessages(topics: readonly MessageTopic[]): Promise<readonly boolean[]> {
+    const rows = await this.#ask<{ item: number }>(
+      'holdfast_find_messages',
+      `SELECT item FROM ${this.#call('find_messages')}($1::text[], $2::text[])`,
+      [topics.map(({ workflowId }) => workflowId), topics.map(({ topic }) => topic)],
+    );
+    const found = new Set(rows.map(({ item }) => item));
+    return topics.map((_, index) => found.has(index + 1));
+  }
+
+  async readEvents(events: readonly EventAddress[]): Promise<readonly (FoundEvent | undefined)[]> {
+    const rows = await this.#ask<EventRow>(
+      'holdfast_read_events',
+      `SELECT item, answer, value, found_status FROM ${this.#call('read_events')}($1::text[], $2::text[])`,
+      [events.map(({ workflowId }) => workflowId), events.map(({ key }) => key)],
+    );
+    const found = new Map(rows.map((row) => [row.item, toEvent(row)]));
+    return events.map((_, index) => found.get(index + 1));
+  }
+
+  /** Tells other processes that this workflow may have got a message, or set an event. A hint, never waited for. */
+  announceMessage(workflowId: string): void {
+    this.#messageAnnouncer.announce(workflowId);
   }
 
   announceOutcome(workflowId: string): void {
@@ -272,7 +334,7 @@ export class PostgresStore implements Store {
 
   subscribe(hints: StoreHints): void {
     if (!this.#notifications) return;
-    const channels = ['control', 'outcome', 'work'].map((topic) => `${this.#schema}.${topic}`);
+    const channels = ['control', 'outcome', 'message', 'work'].map((topic) => `${this.#schema}.${topic}`);
     this.#stream = this.#driver.listen(channels, {
       onListening: hints.onGap,
       onLost: () => undefined,
@@ -280,6 +342,7 @@ export class PostgresStore implements Store {
         const topic = channel.slice(this.#schema.length + 1);
         if (topic === 'control') hints.onControl(payload);
         else if (topic === 'outcome') hints.onOutcomes(parseWorkflowIds(payload));
+        else if (topic === 'message') hints.onMessages(parseWorkflowIds(payload));
         else hints.onWork();
       },
     });
@@ -292,6 +355,7 @@ export class PostgresStore implements Store {
     }
     this.#closing.abort();
     this.#announcer.close();
+    this.#messageAnnouncer.close();
     this.#workAnnouncer.close();
     this.#writer.close();
     await this.#stream?.close();
@@ -300,6 +364,11 @@ export class PostgresStore implements Store {
   #submit<Answer>(write: PendingWrite & { readonly answered: Promise<Answer> }): Promise<Answer> {
     this.#writer.submit(write);
     return write.answered;
+  }
+
+  #recordCall<Answer>(ownership: Ownership, call: ProtocolCall<Answer>): Promise<Answer | Denied | Refused> {
+    // What a call is answered with is what its answerOf makes, or that it was denied or refused.
+    return this.#submit(new PendingCall(ownership, call)) as Promise<Answer | Denied | Refused>;
   }
 
   /** Asks until the database answers. Only for what may safely happen twice. */

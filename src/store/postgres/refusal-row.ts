@@ -12,4 +12,6 @@ export interface RefusalRow extends SqlRow {
   readonly child?: 'created' | 'attached' | null;
   /** The workflow that was enqueued or attached to. */
   readonly child_id?: string | null;
+  /** What a function of its own answers with besides. */
+  readonly reply?: string | null;
 }

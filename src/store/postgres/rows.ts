@@ -1,5 +1,13 @@
 import type { SqlRow } from '../../drivers/driver.js';
-import type { ClaimAnswer, ClaimedWorkflow, FoundOutcome, RecordedStep, StepKind, TerminalStatus } from '../store.js';
+import type {
+  ClaimAnswer,
+  ClaimedWorkflow,
+  FoundEvent,
+  FoundOutcome,
+  RecordedStep,
+  StepKind,
+  TerminalStatus,
+} from '../store.js';
 
 export interface OutcomeRow extends SqlRow {
   readonly workflow_id: string;
@@ -41,6 +49,25 @@ export interface HistoryRow extends SqlRow {
   readonly child_id: string | null;
   readonly remaining_ms: number | null;
   readonly record_version: number;
+}
+
+export interface EventRow extends SqlRow {
+  /** Which event that was asked for, from 1. */
+  readonly item: number;
+  readonly answer: 'set' | 'ended' | 'missing';
+  readonly value: string | null;
+  readonly found_status: string | null;
+}
+
+export function toEvent(row: EventRow): FoundEvent {
+  switch (row.answer) {
+    case 'set':
+      return { kind: 'set', value: row.value ?? '' };
+    case 'ended':
+      return { kind: 'ended', status: row.found_status ?? '' };
+    case 'missing':
+      return { kind: 'missing' };
+  }
 }
 
 export function toOutcome(row: OutcomeRow): FoundOutcome {

@@ -2,6 +2,7 @@ import { DatabaseError } from '../../errors/database-errors.js';
 import type { RefusalRow } from './refusal-row.js';
 import type {
   ApartWrite,
+  PendingCall,
   PendingEnqueue,
   PendingIntent,
   PendingStart,
@@ -68,11 +69,29 @@ export function settleGroup(group: WorkflowGroup, refusals: ReadonlyMap<PendingW
 
 /** Answers a write that the database refuses even alone. */
 export function settleRefused(write: PendingWrite, error: unknown): void {
-  if ((write.kind === 'checkpoint' || write.kind === 'intent') && isRecordedAlready(error)) {
-    const { seq } = write.kind === 'checkpoint' ? write.step : write.intent;
-    write.answer({ kind: 'nondeterminism', found: `an entry number ${seq}` });
+  const seq = seqOf(write);
+  if (seq !== undefined && write.kind !== 'start' && isRecordedAlready(error)) {
+    write.answer({ kind: 'nondeterminism', found: `an entry number ${String(seq)}` });
   } else {
     write.answer({ kind: 'refused', error: error instanceof Error ? error : new Error(String(error)) });
+  }
+}
+
+/** The number under which the write records something in the history. */
+function seqOf(write: PendingWrite): number | undefined {
+  switch (write.kind) {
+    case 'checkpoint':
+      return write.step.seq;
+    case 'intent':
+      return write.intent.seq;
+    case 'enqueue':
+      return write.record.seq;
+    case 'call':
+      return write.call.seq;
+    case 'start':
+    case 'complete':
+    case 'suspension':
+      return undefined;
   }
 }
 
@@ -111,7 +130,17 @@ function settleApart(write: ApartWrite, row: RefusalRow | undefined): number | u
       return settleEnqueue(write, row);
     case 'suspension':
       return settleSuspension(write, row);
+    case 'call':
+      return settleCall(write, row);
   }
+}
+
+function settleCall(write: PendingCall, row: RefusalRow): number | undefined {
+  const answer = write.call.answerOf(row);
+  if (answer === undefined) return settleDenied(write, row);
+  if (row.answer === null) write.ownership.recordVersion += 1;
+  write.answer(answer);
+  return undefined;
 }
 
 function settleSuspension(write: PendingSuspension, row: RefusalRow): number | undefined {

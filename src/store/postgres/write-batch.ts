@@ -16,13 +16,22 @@ export interface WorkflowGroup {
   readonly writes: PendingWrite[];
 }
 
-/** What travels in one statement. */
-function vehicleOf({ kind }: PendingWrite): ApartWrite['kind'] | 'others' {
-  return kind === 'start' || kind === 'checkpoint' || kind === 'complete' ? 'others' : kind;
+/** What travels in one statement, by name. */
+export function vehicleOf(write: PendingWrite): string {
+  switch (write.kind) {
+    case 'start':
+    case 'checkpoint':
+    case 'complete':
+      return 'others';
+    case 'call':
+      return write.call.functionName;
+    default:
+      return write.kind;
+  }
 }
 
 /**
- * One flush. Starts, checkpoints and completions travel together; each of the rarer kinds of writes travels by itself. An
+ * One flush. Starts, checkpoints and completions travel together; each of the rarer functions travels by itself. An
  * execution appears once, and only its checkpoints are put together: they become one update of the workflow's row. Another
  * execution of the same workflow (an owner and a zombie in one process) is a group of its own, with its own check.
  */
@@ -45,7 +54,7 @@ export class WriteBatch {
   static shareOf(openRows: number, lanes: number): WriteBatch {
     return new WriteBatch(Math.max(LEAST_SHARE_ROWS, Math.ceil(openRows / lanes)));
   }
-  #vehicle: ReturnType<typeof vehicleOf> | undefined;
+  #vehicle: string | undefined;
 
   /** Takes the write, unless that would break a rule; then it has to wait for a later batch. */
   add(write: PendingWrite): boolean {
@@ -80,7 +89,7 @@ export interface SortedGroups {
   readonly starts: PendingStart[];
   readonly checkpoints: WorkflowGroup[];
   readonly completions: PendingCompletion[];
-  /** All of one kind; then there are no others. */
+  /** All of one function; then there are no others. */
   readonly apart: ApartWrite[];
 }
 

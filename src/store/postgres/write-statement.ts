@@ -1,5 +1,5 @@
 import type { SqlParameter } from '../../drivers/driver.js';
-import type { WorkflowGroup } from './write-batch.js';
+import { vehicleOf, type WorkflowGroup } from './write-batch.js';
 import { apartStatement } from './apart-statement.js';
 import type { ApartWrite, PendingCheckpoint, PendingCompletion, PendingStart } from './pending-write.js';
 
@@ -87,11 +87,11 @@ export class WriteStatements {
     return { name: `holdfast_write_${key}`, text, parameters };
   }
 
-  /** Writes of one of the rarer kinds, each by itself: they write more than the record of their own workflow. */
-  apart(writes: readonly ApartWrite[]): WriteStatement {
-    const kind = writes[0]?.kind ?? 'none';
+  /** Writes of one of the rarer functions, each by itself: they write more than the record of their own workflow. */
+  apart(writes: readonly [ApartWrite, ...ApartWrite[]]): WriteStatement {
+    const vehicle = vehicleOf(writes[0]);
     const { text, parameters } = apartStatement(this.schema, writes);
-    return { name: `holdfast_record_${kind}`, text: this.#text(kind, () => text), parameters };
+    return { name: `holdfast_record_${vehicle}`, text: this.#text(vehicle, () => text), parameters };
   }
 
   #text(key: string, build: () => string): string {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
 import { openDriver } from '../../../src/drivers/open-driver.js';
+import { Arrivals } from '../../../src/engine/arrivals.js';
 import { Catalog, type WorkflowSource } from '../../../src/engine/catalog.js';
 import { Engine } from '../../../src/engine/engine.js';
 import { Handle, type HandleHost } from '../../../src/engine/handle.js';
@@ -22,6 +23,7 @@ export async function launchParts(
   const serializer = new ValueSerializer({ codecs: [], errors: new ErrorRegistry([WorkflowStuckError]) });
   const store = new PostgresStore({ driver, schema: 'holdfast', notifications: false });
   const waiter = new OutcomeWaiter(store, 20);
+  const arrivals = new Arrivals(store, 20);
   const executor = new Executor({
     store,
     logger: silentLogger,
@@ -42,6 +44,8 @@ export async function launchParts(
     waitForResult: (workflowId) => waiter.wait(workflowId, { runsHere: false }),
     statusOf: () => Promise.reject(new Error('not in this test')),
     cancel: () => Promise.reject(new Error('not in this test')),
+    send: () => Promise.reject(new Error('not in this test')),
+    getEvent: () => Promise.reject(new Error('not in this test')),
   };
   const engine = new Engine({
     store,
@@ -50,6 +54,7 @@ export async function launchParts(
     catalog: new Catalog(options.workflows),
     executor,
     waiter,
+    arrivals,
     handleOf: (workflowId) => new Handle(handles, workflowId),
   });
   await executor.register();
@@ -60,6 +65,7 @@ export async function launchParts(
     await executor.deregister();
     await store.close();
     waiter.close();
+    arrivals.close();
     await driver.close();
   });
   return { engine, result: (workflowId) => new Handle(handles, workflowId).result() };

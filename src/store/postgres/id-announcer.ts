@@ -1,30 +1,31 @@
 import type { Driver } from '../../drivers/driver.js';
 
-/** How long outcomes are collected before other processes are told, in milliseconds. */
-const COLLECT_MS = 20;
 /** PostgreSQL refuses notifications of 8,000 bytes and more. */
 const MAX_PAYLOAD_BYTES = 7_500;
 
 /**
- * Tells other processes which workflows have outcomes. Apart from the writes, since a NOTIFY inside a transaction takes a
+ * Tells other processes of which workflows there is news. Apart from the writes, since a NOTIFY inside a transaction takes a
  * lock that all commits of the database share. Losing one costs its waiter a poll.
  */
-export class OutcomeAnnouncer {
+export class IdAnnouncer {
   readonly #driver: Driver;
   readonly #channel: string;
-  #workflowIds: string[] = [];
+  readonly #collectMs: number;
+  #workflowIds = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(driver: Driver, channel: string) {
+  /** @param collectMs How long IDs are collected before they are sent, in milliseconds. */
+  constructor(driver: Driver, channel: string, collectMs: number) {
     this.#driver = driver;
     this.#channel = channel;
+    this.#collectMs = collectMs;
   }
 
   announce(workflowId: string): void {
     if (this.#closed) return;
-    this.#workflowIds.push(workflowId);
-    this.#timer ??= setTimeout(() => void this.#send(), COLLECT_MS);
+    this.#workflowIds.add(workflowId);
+    this.#timer ??= setTimeout(() => void this.#send(), this.#collectMs);
   }
 
   close(): void {
@@ -33,9 +34,8 @@ export class OutcomeAnnouncer {
   }
 
   async #send(): Promise<void> {
-    const workflowIds = this.#workflowIds;
-    this.#workflowIds = [];
-    const list = JSON.stringify(workflowIds);
+    const list = JSON.stringify([...this.#workflowIds]);
+    this.#workflowIds = new Set();
     // The empty payload means "any": too many to name.
     const payload = Buffer.byteLength(list) <= MAX_PAYLOAD_BYTES ? list : '';
     try {
@@ -43,11 +43,11 @@ export class OutcomeAnnouncer {
         prepare: 'holdfast_notify',
       });
     } catch {
-      // A hint that was not given: pollers find the outcome.
+      // A hint that was not given: pollers find what is new.
     } finally {
       this.#timer = undefined;
-      if (this.#workflowIds.length > 0 && !this.#closed) {
-        this.#timer = setTimeout(() => void this.#send(), COLLECT_MS);
+      if (this.#workflowIds.size > 0 && !this.#closed) {
+        this.#timer = setTimeout(() => void this.#send(), this.#collectMs);
       }
     }
   }
