@@ -123,24 +123,7 @@ export class HoldfastClient {
         prepareStart(definition, args, startOptions, workflowId, serializer),
       handleOf: (workflowId) => new Handle(this.#handles, workflowId),
     });
-    this.#store.subscribe({
-      onControl: (workflowId) => {
-        this.#waiter.check([workflowId]);
-        this.#messaging.arrivals.events.check([workflowId]);
-      },
-      onOutcomes: (workflowIds) => {
-        this.#waiter.check(workflowIds);
-        this.#messaging.arrivals.events.check(workflowIds);
-      },
-      onMessages: (workflowIds) => {
-        this.#messaging.arrivals.check(workflowIds);
-      },
-      onWork: () => undefined,
-      onGap: () => {
-        this.#messaging.arrivals.check(null);
-        this.#waiter.check(null);
-      },
-    });
+    this.#listen();
   }
 
   /**
@@ -214,6 +197,28 @@ export class HoldfastClient {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** Whoever waits here is told. */
+  #listen(): void {
+    this.#store.subscribe({
+      onControl: (workflowId) => {
+        this.#waiter.check([workflowId]);
+        this.#messaging.arrivals.events.check([workflowId]);
+      },
+      onOutcomes: (workflowIds) => {
+        this.#waiter.check(workflowIds);
+        this.#messaging.arrivals.events.check(workflowIds);
+      },
+      onMessages: (workflowIds) => {
+        this.#messaging.arrivals.check(workflowIds);
+      },
+      onWork: () => undefined,
+      onGap: () => {
+        this.#messaging.arrivals.check(null);
+        this.#waiter.check(null);
+      },
+    });
   }
 
   async #close(): Promise<void> {

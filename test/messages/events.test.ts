@@ -43,7 +43,7 @@ afterAll(async () => {
 });
 
 async function rows(query: string): Promise<unknown[]> {
-  return (await bed.sql.query(query)).rows;
+  return (await bed.sql.query<Record<string, unknown>>(query)).rows;
 }
 
 describe('events', () => {
