@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { defineWorkflow, receive, type Holdfast } from '../../src/index.js';
+import { continueAsNew, defineWorkflow, getEvent, receive, setEvent, type Holdfast } from '../../src/index.js';
 import { createBed, waitUntil, type Bed } from '../support/launch.js';
 import { startPgProxyFor } from '../support/pg-proxy.js';
 
@@ -72,19 +72,25 @@ test('C44 messages arrive while the listening connection is dead, half-open too,
   await waitUntil(() => proxy.counters.open === 1, 'it listens');
   await exchange(here, there, 'listening');
 
+  const kill = async (): Promise<void> => {
+    await bed.sql.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND query ILIKE 'LISTEN%' AND pid <> pg_backend_pid()`,
+    );
+    await waitUntil(() => proxy.counters.open === 0, 'the listening connection is dead');
+  };
   await proxy.admit('refused');
-  await bed.sql.query(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query ILIKE 'LISTEN%' AND pid <> pg_backend_pid()`,
-  );
-  await waitUntil(() => proxy.counters.open === 0, 'the listening connection is dead');
+  await kill();
   await exchange(here, there, 'deaf');
-
-  await proxy.admit('silent');
-  await exchange(here, there, 'silent');
 
   await proxy.admit('open');
   await waitUntil(() => proxy.counters.open === 1, 'it listens again');
   await exchange(here, there, 'again');
+
+  // From here on it connects, and nobody ever answers.
+  await proxy.admit('silent');
+  await kill();
+  await exchange(here, there, 'silent');
   await here.close();
   await there.close();
   await proxy.close();
@@ -96,6 +102,78 @@ test('C43 a message whose notification was lost is found by the poll', async () 
   // The function for batches notifies nobody; whoever calls it does that.
   await bed.sql.query(`SELECT * FROM holdfast.send_batch(ARRAY['untold'], ARRAY['id'], ARRAY['t'], ARRAY['"found"'])`);
   expect(await handle.result()).toEqual(['found']);
+  await here.close();
+});
+
+test('a suspended workflow is woken by its message, by the event it waits for, and by the end of its wait', async () => {
+  const asks = defineWorkflow('asks', async (workflowId: string) => {
+    const state = await getEvent(workflowId, 'state');
+    const late = await receive('never', { timeout: 300 });
+    return [state, late, await receive('t', { timeout: '1h' })];
+  });
+  const tells = defineWorkflow('tells', async () => {
+    await setEvent('state', await receive('t'));
+  });
+  const here = await bed.launch({ workflows: [asks, tells], suspendAfter: 20, pollInterval: 20 });
+  const suspended = async (workflowId: string): Promise<void> => {
+    await waitUntil(async () => {
+      const { rows } = await bed.sql.query(
+        `SELECT FROM holdfast.workflow_status WHERE workflow_id = $1 AND status = 'SUSPENDED'`,
+        [workflowId],
+      );
+      return rows.length === 1;
+    }, `${workflowId} is suspended`);
+  };
+  const asking = await here.start(asks, { workflowId: 'asking' }, 'telling');
+  await expect(asking.result()).rejects.toMatchObject({ code: 'WORKFLOW_NOT_FOUND' });
+  await here.start(tells, { workflowId: 'telling' });
+  const again = await here.start(asks, { workflowId: 'asking again' }, 'telling');
+  await suspended('telling');
+  await suspended('asking again');
+  await here.send('telling', 't', 'told');
+  await waitUntil(async () => {
+    const { rows } = await bed.sql.query(
+      `SELECT FROM holdfast.step_result WHERE workflow_id = 'asking again' AND seq = 1`,
+    );
+    return rows.length === 1;
+  }, 'the wait for what never comes is over');
+  await suspended('asking again');
+  await bed.sql.query(`SELECT holdfast.send_message('asking again', 't', '"message"')`);
+  expect(await again.result()).toEqual(['told', undefined, 'message']);
+  await here.close();
+});
+
+test('messages and events belong to the workflow and not to its run: continue-as-new keeps them', async () => {
+  const runs = defineWorkflow('runs', async (round: number): Promise<unknown[]> => {
+    const got = await receive('t');
+    await setEvent('round', [round, got]);
+    return round < 2 ? continueAsNew(runs, round + 1) : [round, got];
+  });
+  const here = await bed.launch({ workflows: [runs], pollInterval: 20 });
+  const handle = await here.start(runs, { workflowId: 'runs' }, 1);
+  await handle.send('t', 'a');
+  await handle.send('t', 'b');
+  expect(await handle.result()).toEqual([2, 'b']);
+  expect(await handle.getEvent('round')).toEqual([2, 'b']);
+  const { rows } = await bed.sql.query<{ first: number }>(
+    `SELECT min(seq) AS first FROM holdfast.step_result WHERE workflow_id = 'runs'`,
+  );
+  // What the first run received and set is out of reach.
+  await here.admin.rewind('runs', { toStep: rows[0]?.first ?? -1 });
+  expect(await handle.result()).toEqual([2, 'b']);
+  expect(await handle.getEvent('round')).toEqual([2, 'b']);
+  await here.close();
+});
+
+test('C36 messages survive cancel and resume', async () => {
+  const here = await bed.launch({ workflows: [collect], pollInterval: 20 });
+  const handle = await here.start(collect, { workflowId: 'resumed' }, 2);
+  await handle.send('t', 1);
+  await here.admin.cancel('resumed');
+  await expect(handle.send('t', 2)).rejects.toMatchObject({ code: 'RECEIVER_ENDED', status: 'CANCELLED' });
+  await here.admin.resume('resumed');
+  await handle.send('t', 2);
+  expect(await here.handle('resumed').result()).toEqual([1, 2]);
   await here.close();
 });
 
