@@ -3,6 +3,7 @@ import { Admin } from './admin/admin.js';
 import type { Duration } from './api/duration.js';
 import type { GetEventOptions, SendOptions } from './api/messages.js';
 import type { EnqueueItem, EnqueueOptions, QueueOperations } from './api/queue.js';
+import type { ReadStreamOptions, StreamEntry } from './api/stream.js';
 import type { WorkflowHandle } from './api/workflow-handle.js';
 import { checkClientOptions, type ClientOptions, type ClientSettings } from './client-options.js';
 import type { Driver } from './drivers/driver.js';
@@ -10,6 +11,7 @@ import { workflowDefinition, workflowDefinitionOf, type WorkflowDefinition } fro
 import { Handle, type HandleHost } from './engine/handle.js';
 import { OutcomeWaiter } from './engine/outcome-waiter.js';
 import { prepareStart } from './engine/prepare-start.js';
+import { StreamWatcher } from './engine/stream-watcher.js';
 import { checkWorkflowId } from './engine/workflow-id.js';
 import { HoldfastClosedError, WorkflowNotRegisteredError } from './errors/usage-errors.js';
 import { encodeFixedErrors } from './fixed-errors.js';
@@ -53,6 +55,7 @@ export class HoldfastClient {
   readonly #adminStore: PostgresAdminStore;
   readonly #queueStore: PostgresQueueStore;
   readonly #waiter: OutcomeWaiter;
+  readonly #streamWatcher: StreamWatcher;
   readonly #enqueuer: Enqueuer;
   readonly #messaging: Messaging;
   readonly #handles: HandleHost;
@@ -89,14 +92,16 @@ export class HoldfastClient {
     this.#store = new PostgresStore({ driver, schema, notifications: options.notifications ?? true });
     this.#adminStore = new PostgresAdminStore({ driver, schema });
     this.#queueStore = new PostgresQueueStore({ driver, schema });
-    this.#waiter = new OutcomeWaiter(this.#store, Math.min(DEFAULT_POLL_MS, pollMs));
+    const waitPollMs = Math.min(DEFAULT_POLL_MS, pollMs);
+    this.#waiter = new OutcomeWaiter(this.#store, waitPollMs);
     this.#messaging = new Messaging({
       driver,
       schema,
       store: this.#store,
       serializer,
-      pollMs: Math.min(DEFAULT_POLL_MS, pollMs),
+      pollMs: waitPollMs,
     });
+    this.#streamWatcher = new StreamWatcher(this.#store.streams, waitPollMs);
     this.queues = new Queues(this.#queueStore);
     this.admin = new Admin({
       store: this.#adminStore,
@@ -105,6 +110,8 @@ export class HoldfastClient {
     });
     this.#handles = {
       serializer,
+      streams: this.#store.streams,
+      streamWatcher: this.#streamWatcher,
       waitForResult: (workflowId, signal) =>
         this.#waiter.wait(workflowId, {
           runsHere: false,
@@ -190,6 +197,20 @@ export class HoldfastClient {
     return new Handle(this.#handles, checkWorkflowId(workflowId));
   }
 
+  /**
+   * Reads a stream that a workflow, or a step of it, writes with `writeStream`; see {@link WorkflowHandle.readStream}.
+   *
+   * @example
+   * for await (const { offset, value } of client.readStream<string>('order-42', 'progress', { from: 10 })) …
+   */
+  readStream<Value = unknown>(
+    workflowId: string,
+    key: string,
+    options: ReadStreamOptions = {},
+  ): AsyncIterable<StreamEntry<Value>> {
+    return this.handle(workflowId).readStream<Value>(key, options);
+  }
+
   /** Lets go of everything it opened. What was enqueued goes on. Idempotent. */
   close(): Promise<void> {
     return (this.#closed ??= this.#close());
@@ -210,12 +231,16 @@ export class HoldfastClient {
         this.#waiter.check(workflowIds);
         this.#messaging.arrivals.events.check(workflowIds);
       },
+      onStreams: (workflowIds) => {
+        this.#streamWatcher.hint(workflowIds);
+      },
       onMessages: (workflowIds) => {
         this.#messaging.arrivals.check(workflowIds);
       },
       onWork: () => undefined,
       onGap: () => {
         this.#messaging.arrivals.check(null);
+        this.#streamWatcher.hint(null);
         this.#waiter.check(null);
       },
     });
@@ -224,6 +249,7 @@ export class HoldfastClient {
   async #close(): Promise<void> {
     this.#waiter.close();
     this.#messaging.close();
+    this.#streamWatcher.close();
     this.#queueStore.close();
     await this.#store.close();
     await this.#adminStore.close();

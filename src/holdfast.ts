@@ -5,6 +5,7 @@ import type { Duration } from './api/duration.js';
 import type { Logger } from './api/logger.js';
 import type { GetEventOptions, SendOptions } from './api/messages.js';
 import type { EnqueueItem, EnqueueOptions, QueueOperations } from './api/queue.js';
+import type { ReadStreamOptions, StreamEntry } from './api/stream.js';
 import type { WorkflowHandle } from './api/workflow-handle.js';
 import type { StartOptions } from './api/workflow-options.js';
 import { Admin } from './admin/admin.js';
@@ -20,6 +21,7 @@ import { checkSend } from './engine/message-arguments.js';
 import { OutcomeWaiter } from './engine/outcome-waiter.js';
 import { durableExecution } from './engine/scope.js';
 import { versionOf, type NamedSource } from './engine/source-version.js';
+import { StreamWatcher } from './engine/stream-watcher.js';
 import { within } from './engine/timer.js';
 import { checkWorkflowId } from './engine/workflow-id.js';
 import { DeduplicationSweeper } from './fleet/deduplication-sweeper.js';
@@ -68,6 +70,7 @@ export class Holdfast {
   readonly #engine: Engine;
   readonly #executor: Executor;
   readonly #waiter: OutcomeWaiter;
+  readonly #streamWatcher: StreamWatcher;
   readonly #handles: HandleHost;
   readonly #settings: LaunchSettings;
   readonly #signals: ShutdownSignals;
@@ -121,14 +124,16 @@ export class Holdfast {
     this.#driver = driver;
     this.#stopDatabase = parts.stopDatabase;
     this.#store = new PostgresStore({ driver, schema, notifications: options.notifications ?? true });
-    this.#waiter = new OutcomeWaiter(this.#store, Math.min(OUTCOME_POLL_MS, settings.pollMs));
+    const waitPollMs = Math.min(OUTCOME_POLL_MS, settings.pollMs);
+    this.#waiter = new OutcomeWaiter(this.#store, waitPollMs);
     this.#messaging = new Messaging({
       driver,
       schema,
       store: this.#store,
       serializer,
-      pollMs: Math.min(OUTCOME_POLL_MS, settings.pollMs),
+      pollMs: waitPollMs,
     });
+    this.#streamWatcher = new StreamWatcher(this.#store.streams, waitPollMs);
     this.#executor = new Executor({
       store: this.#store,
       logger,
@@ -307,6 +312,20 @@ export class Holdfast {
   }
 
   /**
+   * Reads a stream that a workflow, or a step of it, writes with `writeStream`; see {@link WorkflowHandle.readStream}.
+   *
+   * @example
+   * for await (const { offset, value } of holdfast.readStream<string>('order-42', 'progress', { from: 10 })) …
+   */
+  readStream<Value = unknown>(
+    workflowId: string,
+    key: string,
+    options: ReadStreamOptions = {},
+  ): AsyncIterable<StreamEntry<Value>> {
+    return this.handle(workflowId).readStream<Value>(key, options);
+  }
+
+  /**
    * Stops: claims nothing more, lets running workflows go on for a while, gives back what is left, so that another executor
    * takes it at once, and lets go of everything it opened. Idempotent. A shutdown is not an attempt.
    */
@@ -328,12 +347,16 @@ export class Holdfast {
       onMessages: (workflowIds) => {
         this.#messaging.arrivals.check(workflowIds);
       },
+      onStreams: (workflowIds) => {
+        this.#streamWatcher.hint(workflowIds);
+      },
       onWork: () => {
         this.#executor.wake();
       },
       onGap: () => {
         this.#messaging.arrivals.check(null);
         this.#waiter.check(null);
+        this.#streamWatcher.hint(null);
         this.#executor.wake();
       },
     });
@@ -363,6 +386,7 @@ export class Holdfast {
     await within(this.#engine.idle(), drainMs);
     await within(this.#engine.giveBackAll(), FINAL_DRAIN_MS);
     await within(this.#executor.deregister(), FINAL_DRAIN_MS);
+    this.#streamWatcher.close();
     await this.#store.close({ drainMs: FINAL_DRAIN_MS });
     this.#waiter.close();
     this.#messaging.close();
@@ -376,6 +400,8 @@ export class Holdfast {
   #handleHost(serializer: ValueSerializer): HandleHost {
     return {
       serializer,
+      streams: this.#store.streams,
+      streamWatcher: this.#streamWatcher,
       waitForResult: (workflowId, signal) =>
         this.#waiter.wait(workflowId, {
           runsHere: this.#engine.runningExecution(workflowId) !== undefined,

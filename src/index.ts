@@ -22,6 +22,7 @@ export type {
 } from './api/queue.js';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './api/standard-schema.js';
 export type { RetryOptions, StepOptions } from './api/step-options.js';
+export type { ReadStreamOptions, StreamEntry, WriteStreamOptions } from './api/stream.js';
 export type { WorkflowHandle, WorkflowStatus } from './api/workflow-handle.js';
 export type { StartOptions, WorkflowOptions } from './api/workflow-options.js';
 export { HoldfastClient, type ClientStartOptions } from './client.js';
@@ -32,6 +33,7 @@ export type { DriverTarget } from './drivers/open-driver.js';
 export { startEmbeddedPostgres, type EmbeddedPostgresOptions } from './drivers/embedded-postgres.js';
 export type { NamedInstance, WorkflowSource } from './engine/catalog.js';
 export { mapWorkflows } from './engine/map-workflows.js';
+export { closeStream, writeStream } from './engine/durable-streams.js';
 export { getEvent, receive, send, setEvent } from './engine/message-functions.js';
 export { sourceVersion, type SourceText, type SourceVersion } from './engine/source-version.js';
 export {

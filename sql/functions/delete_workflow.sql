@@ -46,6 +46,7 @@ BEGIN
   DELETE FROM event e WHERE e.workflow_id = p_workflow_id;
   DELETE FROM step_result r WHERE r.workflow_id = p_workflow_id;
   DELETE FROM step_intent i WHERE i.workflow_id = p_workflow_id;
+  DELETE FROM stream_entry e WHERE e.workflow_id = p_workflow_id;
   DELETE FROM workflow_outcome o WHERE o.workflow_id = p_workflow_id;
   DELETE FROM workflow_input i WHERE i.workflow_id = p_workflow_id;
   DELETE FROM workflow_ownership o WHERE o.workflow_id = p_workflow_id;

@@ -13,6 +13,7 @@
 --
 -- Events have the values that they had before the step. Messages are not copied: those that the source received before it are
 -- in its record, and those that wait were sent to the source.
+-- Streams come along as far as earlier runs and the copied results have written them, each counted from offset 0.
 --
 -- Every writer of a workflow's record holds its status row for update, so sharing that row's lock keeps the copy whole. An
 -- execution that meets it is answered 'locked' and tries again. One snapshot in one statement would need no lock, but a
@@ -86,6 +87,13 @@ BEGIN
     FROM record_before(p_workflow_id, p_from_step) b
     JOIN step_intent i ON i.workflow_id = p_workflow_id AND i.seq = b.seq
    WHERE NOT b.complete;
+  INSERT INTO stream_entry (workflow_id, stream, entry_offset, value, seq, attempt, once_place, epoch, nonce, written_at)
+  SELECT p_new_id, e.stream, row_number() OVER (PARTITION BY e.stream ORDER BY e.entry_offset) - 1, e.value, e.seq, e.attempt,
+         e.once_place, 0, e.nonce, e.written_at
+    FROM stream_entry e
+   WHERE e.workflow_id = p_workflow_id AND e.seq < p_from_step
+     AND (e.seq < v_source.first_seq
+          OR EXISTS (SELECT FROM step_result r WHERE r.workflow_id = p_workflow_id AND r.seq = e.seq));
 
   INSERT INTO event (workflow_id, key, value, seq, record_version, set_at)
   SELECT p_new_id, e.key, e.value, e.seq, b.place, e.set_at

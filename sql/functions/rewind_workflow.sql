@@ -13,6 +13,7 @@
 --
 -- Events go back to the values that they had before the step. Messages that the removed calls received wait again; what they
 -- sent stays sent.
+-- Stream entries remain of earlier runs, and of the calls whose results remain; see retract_stream_entries.
 --
 -- The remaining rows keep their record versions, and so the order in which they are replayed.
 CREATE OR REPLACE FUNCTION rewind_workflow(
@@ -53,6 +54,7 @@ BEGIN
   DELETE FROM event e WHERE e.workflow_id = p_workflow_id AND e.seq >= p_to_step;
   -- What the removed calls received waits again, in its old place.
   UPDATE message m SET consumed_seq = NULL WHERE m.workflow_id = p_workflow_id AND m.consumed_seq >= p_to_step;
+  PERFORM retract_stream_entries(p_workflow_id);
   DELETE FROM workflow_outcome o WHERE o.workflow_id = p_workflow_id;
   UPDATE workflow_status s
      SET status = 'ENQUEUED', owner_token = NULL, record_version = s.record_version + 1, attempts = 0, wake_at = NULL,

@@ -1,5 +1,6 @@
 import type { Duration } from './duration.js';
 import type { GetEventOptions, SendOptions } from './messages.js';
+import type { ReadStreamOptions, StreamEntry } from './stream.js';
 
 /** What can be asked of a workflow, from any process. */
 export interface WorkflowHandle<Result> {
@@ -21,6 +22,17 @@ export interface WorkflowHandle<Result> {
    * @throws WorkflowNotFoundError, StoreClosedError
    */
   status(): Promise<WorkflowStatus>;
+  /**
+   * Reads a stream of the workflow: what is there, and what comes, until the stream is closed or the workflow has ended. Ended by
+   * leaving the loop, or by `signal`. Nothing is asked of the database before the first entry is asked for. Not in workflows:
+   * read it in a step.
+   *
+   * @throws InvalidArgumentError for key, `from`, or an option that does not exist; by the loop:
+   * @throws WorkflowNotFoundError when there is no such workflow, or it is deleted.
+   * @throws StreamRewrittenError when a rewind took back what this loop has got.
+   * @throws HoldfastClosedError when this Holdfast is closed first.
+   */
+  readStream<Value = unknown>(key: string, options?: ReadStreamOptions): AsyncIterable<StreamEntry<Value>>;
   /** Cancels it; see `admin.cancel`. */
   cancel(options?: { readonly reason?: string }): Promise<void>;
   /** Sends it a message; see `holdfast.send`. */

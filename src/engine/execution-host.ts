@@ -13,6 +13,7 @@ import type {
   WorkflowStore,
 } from '../store/store.js';
 import type { StepDefinition, WorkflowDefinition } from './definitions.js';
+import type { InOrder } from './in-order.js';
 import type { Outcome } from './outcome.js';
 import type { Serializer } from './serializer.js';
 import type { ArrivalWatches } from './watch.js';
@@ -41,6 +42,8 @@ export interface RunningExecution {
   readonly ageMs: number;
   /** False once nothing can be called any more. */
   readonly isRunning: boolean;
+  /** Brings entries of streams to the store in the order of the calls. */
+  readonly streamOrder: InOrder;
   context(): WorkflowContext;
   /** @throws OwnershipLostError or why else nothing can be called any more. */
   assertRunning(): void;

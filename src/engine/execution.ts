@@ -19,6 +19,7 @@ import type { ExecutionEnd, ExecutionHost, RunningExecution } from './execution-
 import * as why from './execution-errors.js';
 import type { ExecutionStart } from './execution-start.js';
 import { enterHistory } from './history-limit.js';
+import { InOrder } from './in-order.js';
 import { failureOf, successOf } from './outcome-record.js';
 import { OpenCalls, type OpenCall } from './open-calls.js';
 import { Replay, Turnstile } from './replay.js';
@@ -38,6 +39,7 @@ export class Execution implements RunningExecution {
   readonly definition: WorkflowDefinition;
   readonly ownership: Ownership;
   readonly attempt: number;
+  readonly streamOrder = new InOrder();
   readonly #host: ExecutionHost;
   readonly #start: ExecutionStart;
   readonly #replay: Replay;

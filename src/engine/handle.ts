@@ -1,13 +1,13 @@
 import type { GetEventOptions, SendOptions } from '../api/messages.js';
+import type { ReadStreamOptions, StreamEntry } from '../api/stream.js';
 import type { WorkflowHandle, WorkflowStatus } from '../api/workflow-handle.js';
 import { awaitOutcome } from './durable-calls.js';
 import type { Outcome } from './outcome.js';
 import { durableExecution } from './scope.js';
-import type { Serializer } from './serializer.js';
+import { StreamReading, type StreamHost } from './stream-reading.js';
 
 /** What a handle needs of the Holdfast that made it. */
-export interface HandleHost {
-  readonly serializer: Serializer;
+export interface HandleHost extends StreamHost {
   waitForResult(workflowId: string, signal: AbortSignal | undefined): Promise<Outcome>;
   statusOf(workflowId: string): Promise<WorkflowStatus>;
   cancel(workflowId: string, reason: string | undefined): Promise<void>;
@@ -30,6 +30,10 @@ export class Handle<Result> implements WorkflowHandle<Result> {
     const { output, error } = await this.#host.waitForResult(this.workflowId, options.signal);
     if (error !== null) throw await this.#host.serializer.decode(error);
     return (output === null ? undefined : await this.#host.serializer.decode(output)) as Result;
+  }
+
+  readStream<Value = unknown>(key: string, options: ReadStreamOptions = {}): AsyncIterable<StreamEntry<Value>> {
+    return new StreamReading<Value>(this.#host, this.workflowId, key, options);
   }
 
   status(): Promise<WorkflowStatus> {

@@ -1,4 +1,3 @@
-import type { StepContext } from '../api/context.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
 import { WriteRefusedError } from '../errors/workflow-errors.js';
 import type { StepRecord } from '../store/store.js';
@@ -46,8 +45,7 @@ function attemptHost(
       return execution.isRunning;
     },
     mayRunBody: () => execution.mayRunBody(),
-    runBody: (context: StepContext) =>
-      runInScope({ execution, step: context }, () => definition.body.apply(self, args)),
+    runBody: (attempt) => runInScope({ execution, step: attempt }, () => definition.body.apply(self, args)),
   };
 }
 

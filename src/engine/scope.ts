@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { StepContext } from '../api/context.js';
 import { OutsideWorkflowError } from '../errors/usage-errors.js';
 import type { RunningExecution } from './execution-host.js';
+import type { RunningAttempt } from './running-attempt.js';
 
 /** Where the running code is: in a workflow, and perhaps inside one of its steps. */
 export interface Scope {
   readonly execution: RunningExecution;
-  readonly step: StepContext | undefined;
+  readonly step: RunningAttempt | undefined;
 }
 
 const STORAGE = Symbol.for('holdfast.scope.v1');

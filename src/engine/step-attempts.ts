@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import type { StepContext } from '../api/context.js';
 import {
   NonRetryableError,
   RetryableError,
@@ -7,6 +6,7 @@ import {
   StepTimeoutError,
 } from '../errors/step-errors.js';
 import type { RetryPolicy, StepDefinition } from './definitions.js';
+import type { RunningAttempt } from './running-attempt.js';
 import { startTimer } from './timer.js';
 
 /** What a step came to, with what the record keeps about the way there. */
@@ -32,7 +32,7 @@ export interface AttemptHost {
   readonly isRunning: boolean;
   /** @throws OwnershipLostError unless this execution may start another body. */
   mayRunBody(): Promise<void> | undefined;
-  runBody(context: StepContext): unknown;
+  runBody(attempt: RunningAttempt): unknown;
 }
 
 /** Runs a step's body until it succeeds, its policy says stop, or the execution may no longer write. */
@@ -118,11 +118,13 @@ function wait(ms: number, host: AttemptHost): Promise<void> {
 }
 
 /** One attempt. Its signal and key are made when somebody asks: most bodies use neither. */
-class AttemptContext implements StepContext {
+class AttemptContext implements RunningAttempt {
   readonly #host: AttemptHost;
   #controller: AbortController | undefined;
   #key: string | undefined;
   #forget: (() => void) | undefined;
+  #isOver = false;
+  #oncePlaces: Map<string, number> | undefined;
 
   constructor(
     readonly name: string,
@@ -152,7 +154,19 @@ class AttemptContext implements StepContext {
     return this.#controller.signal;
   }
 
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  nextOncePlace(stream: string): number {
+    this.#oncePlaces ??= new Map();
+    const place = this.#oncePlaces.get(stream) ?? 0;
+    this.#oncePlaces.set(stream, place + 1);
+    return place;
+  }
+
   end(): void {
+    this.#isOver = true;
     this.#forget?.();
   }
 

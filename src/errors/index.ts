@@ -8,6 +8,7 @@ export * from './queue-errors.js';
 export * from './schema-errors.js';
 export * from './step-errors.js';
 export * from './store-errors.js';
+export * from './stream-errors.js';
 export * from './usage-errors.js';
 export * from './value-errors.js';
 export * from './workflow-errors.js';

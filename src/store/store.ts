@@ -1,3 +1,8 @@
+import type { Denied, Refused } from './refusals.js';
+import type { StreamReads, StreamWrite, StreamWriteAnswer } from './stream-store.js';
+
+export type { Denied, Refused };
+
 /**
  * The seam between the engine and whatever keeps its records. The engine knows only this interface; one conformance
  * suite runs against every implementation.
@@ -6,6 +11,7 @@
  * is closed. It answers; it does not throw for what the protocol foresees.
  */
 export interface Store extends WorkflowStore, ExecutorStore {
+  readonly streams: StreamReads;
   /** Hints from other processes. They may be lost, late or doubled. */
   subscribe(handlers: StoreHints): void;
   /** Waits for writes that are under way, up to `drainMs`, then lets go of everything. Idempotent. */
@@ -28,6 +34,8 @@ export interface WorkflowStore {
   recordSend(ownership: Ownership, record: SendRecord): Promise<SendRecordAnswer>;
   /** Sets an event together with the record of it, and tells whoever waits for it. */
   recordEvent(ownership: Ownership, record: EventRecord): Promise<WriteAnswer>;
+  /** Writes an entry of a stream. Those of one workflow are written in the order of the calls. */
+  writeStream(ownership: Ownership, write: StreamWrite): Promise<StreamWriteAnswer>;
   complete(ownership: Ownership, outcome: OutcomeRecord): Promise<WriteAnswer>;
   release(ownership: Ownership, release: ReleaseRecord): Promise<WriteAnswer>;
   /** Drops the history, replaces the input, and gives the workflow up, to be claimed at once. */
@@ -135,8 +143,9 @@ export interface StepRecord {
 
 /**
  * `step`: a body ran. `value`: now, random, uuid. `sleep`. `workflow`: a child's outcome. `start`: a child's handle.
- * `enqueue`: the handle of a child in a queue. `outcome`: any workflow's. `patch`: a marker. `continue`:
- * continue-as-new, where it failed. `receive`: a message, or that none came in time. `send`: that a message was sent. `event`: that an event was set. `event-read`: the value of an event, or that it was not set in time.
+ * `enqueue`: the handle of a child in a queue. `outcome`: any workflow's. `patch`: a marker. `continue`: continue-as-new, where
+ * it failed. `receive`: a message, or that none came in time. `send`: that a message was sent. `event`: that an event was set.
+ * `event-read`: the value of an event, or that it was not set in time. `stream`, `stream-close`: an entry of a stream.
  */
 export type StepKind =
   | 'step'
@@ -151,7 +160,9 @@ export type StepKind =
   | 'receive'
   | 'send'
   | 'event'
-  | 'event-read';
+  | 'event-read'
+  | 'stream'
+  | 'stream-close';
 
 export interface IntentRecord {
   readonly seq: number;
@@ -303,20 +314,6 @@ export type SuspendAnswer =
 
 export type WriteAnswer = { readonly kind: 'written' } | Denied | Refused;
 
-/** The ownership check failed; see the failure table in docs/protocol.md. */
-export type Denied =
-  | { readonly kind: 'lost' }
-  | { readonly kind: 'missing' }
-  | { readonly kind: 'nondeterminism'; readonly found: string }
-  /** The version kept moving without the token changing hands, through every retry. */
-  | { readonly kind: 'conflict' };
-
-/** The database refuses this very item, and would again. Nothing of it was written. */
-export interface Refused {
-  readonly kind: 'refused';
-  readonly error: Error;
-}
-
 export type FoundOutcome =
   | {
       readonly kind: 'outcome';
@@ -392,6 +389,8 @@ export interface StoreHints {
   readonly onOutcomes: (workflowIds: readonly string[] | null) => void;
   /** These workflows may have got a message, or set an event; null: any may have. */
   readonly onMessages: (workflowIds: readonly string[] | null) => void;
+  /** Something was written to streams of these, or they have ended; null: any may have. */
+  readonly onStreams: (workflowIds: readonly string[] | null) => void;
   /** There may be something to claim. */
   readonly onWork: () => void;
   /** Hints may have been lost: whoever waits must look. */

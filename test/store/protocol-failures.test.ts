@@ -20,6 +20,7 @@ import {
   remove,
   type Session,
   start,
+  streamBatch,
   type Writer,
 } from './support-protocol.js';
 
@@ -64,6 +65,14 @@ const WRITES: readonly {
   },
   { label: 'complete_batch', write: (a, w) => complete(a, w) },
   { label: 'record_intent', write: (a, w) => recordIntent(a, w, { seq: 3, sleepMs: 1_000 }) },
+  {
+    label: 'stream_batch of a call',
+    write: async (a, w) => (await streamBatch(a, w, [{ seq: 3, kind: 'stream', nonce: w.nonce }]))[0],
+  },
+  {
+    label: 'stream_batch in a step',
+    write: async (a, w) => (await streamBatch(a, w, [{ seq: 3, nonce: w.nonce }]))[0],
+  },
   { label: 'release_workflow', write: (a, w) => releaseWorkflow(a, w, 'DELAYED') },
 ];
 
@@ -126,7 +135,7 @@ describe.each(WRITES)('$label', ({ label, write }) => {
     await holder.end();
   });
 
-  if (label.startsWith('checkpoint') || label === 'record_intent') {
+  if (label.startsWith('checkpoint') || label === 'record_intent' || label === 'stream_batch of a call') {
     test('answers a number that somebody else’s result has with nondeterminism, and with what is there', async () => {
       const owner = await started();
       await checkpointOne(ask, owner, { seq: 3, name: 'charge' });
@@ -160,7 +169,7 @@ describe.each(WRITES)('$label', ({ label, write }) => {
  * waits at the closed gate.
  */
 async function gateReads(): Promise<{ close(): Promise<unknown>; open(): Promise<unknown>; remove(): Promise<void> }> {
-  const tables = ['step_result', 'step_intent', 'workflow_ownership', 'workflow_outcome'];
+  const tables = ['step_result', 'step_intent', 'stream_entry', 'workflow_ownership', 'workflow_outcome'];
   const key = 4711;
   await ask(`CREATE FUNCTION @gate() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
     BEGIN PERFORM pg_advisory_lock_shared(${key}); PERFORM pg_advisory_unlock_shared(${key}); RETURN true; END $$`);

@@ -15,6 +15,8 @@ import {
   releaseWorkflow,
   type Session,
   start,
+  streamBatch,
+  streamGroups,
 } from './support-protocol.js';
 
 /** Enough that reading a table whole, once, is far more pages than any write may touch. */
@@ -35,6 +37,7 @@ beforeAll(async () => {
     'workflow_status',
     'step_result',
     'step_intent',
+    'stream_entry',
     'workflow_outcome',
     'workflow_ownership',
     'workflow_input',
@@ -45,8 +48,9 @@ beforeAll(async () => {
   await register(ask, 'claimer');
   for (const [index, owner] of (await someOwners(120)).entries()) {
     await checkpointOne(ask, owner, { seq: 0 });
-    if (index % 2 === 0) await complete(ask, { ...owner, version: 2 });
-    else await recordIntent(ask, { ...owner, version: 2 }, { seq: 1, sleepMs: 1 });
+    await streamBatch(ask, { ...owner, version: 2 }, [{ seq: 0 }]);
+    if (index % 2 === 0) await complete(ask, { ...owner, version: 3 });
+    else await recordIntent(ask, { ...owner, version: 3 }, { seq: 1, sleepMs: 1 });
   }
   await ask('ANALYZE');
   session = await bench.session();
@@ -65,6 +69,14 @@ beforeAll(async () => {
                                completed_at)
      SELECT 'many-' || i, 0, 'work', 'step', '1', 1, 2, 1, gen_random_uuid(), @clock(), @clock()
        FROM generate_series(1, $1) i`,
+    [ROWS],
+  );
+  // Of one each, and of one that is long.
+  await ask(
+    `INSERT INTO @stream_entry (workflow_id, stream, entry_offset, value, seq, attempt, epoch, nonce, written_at)
+     SELECT 'many-' || i, 's', 0, '1', 0, 1, 1, gen_random_uuid(), @clock() FROM generate_series(1, $1) i
+     UNION ALL
+     SELECT 'many-1', 'long', i - 1, '1', 0, 1, 1, gen_random_uuid(), @clock() FROM generate_series(1, $1) i`,
     [ROWS],
   );
   await ask(
@@ -117,6 +129,60 @@ const CALLS: readonly {
   { label: 'a refused complete_batch', run: (ask, owners) => complete(ask, stale(owners)) },
   { label: 'record_intent', run: (ask, [owner]) => recordIntent(ask, owner as Owner, { seq: 0, sleepMs: 1 }) },
   { label: 'a refused record_intent', run: (ask, owners) => recordIntent(ask, stale(owners), { seq: 0, sleepMs: 1 }) },
+  {
+    label: 'stream_batch',
+    workflows: 50,
+    run: (ask, owners) =>
+      streamGroups(
+        ask,
+        owners.map((who) => ({ who, entries: [{ seq: 0, kind: 'stream' }, { seq: 1 }, { seq: 1, place: 0 }] })),
+      ),
+  },
+  {
+    label: 'a refused stream_batch',
+    workflows: 50,
+    run: (ask, owners) =>
+      streamGroups(
+        ask,
+        owners.map((who) => ({
+          who: { ...who, version: 0 },
+          entries: [
+            { seq: 0, kind: 'stream' },
+            { seq: 1, place: 0 },
+          ],
+        })),
+      ),
+  },
+  {
+    label: 'stream_batch at the end of a long stream',
+    run: async (ask) => {
+      const [row] = await bench.ask<{ token: string; version: string }>(
+        `SELECT owner_token AS token, record_version AS version FROM @workflow_status WHERE workflow_id = 'many-1'`,
+      );
+      if (row === undefined) return;
+      const who = { id: 'many-1', token: row.token, version: Number(row.version) };
+      await streamBatch(ask, who, [{ seq: 1, stream: 'long' }]);
+      await streamBatch(ask, { ...who, version: 0 }, [{ seq: 1, stream: 'long' }]);
+    },
+  },
+  {
+    label: 'read_stream',
+    run: async (ask) => {
+      await ask(`SELECT FROM @read_stream('many-1', 'long', 50000, NULL, 100, 1000000)`);
+      await ask(`SELECT FROM @read_stream('many-1', 'long', 200000, gen_random_uuid(), 100, 1000000)`);
+    },
+  },
+  {
+    label: 'changed_streams',
+    workflows: 20,
+    run: (ask, owners) =>
+      ask('SELECT FROM @changed_streams($1::text[], $2::text[], $3::int8[], $4::uuid[])', [
+        ['many-1', ...owners.map(({ id }) => id)],
+        ['long', ...owners.map(() => 's')],
+        [200_000, ...owners.map(() => 1)],
+        [null, ...owners.map(() => randomUUID())],
+      ]),
+  },
   { label: 'release_workflow', run: (ask, [owner]) => releaseWorkflow(ask, owner as Owner, 'DELAYED') },
   { label: 'a refused release_workflow', run: (ask, owners) => releaseWorkflow(ask, stale(owners)) },
   { label: 'start_batch', run: (ask) => start(ask, { id: `w-${randomUUID()}` }) },

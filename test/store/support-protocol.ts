@@ -21,6 +21,7 @@ export const WORKFLOW_TABLES = {
   workflow_outcome: 'workflow_id',
   step_result: 'workflow_id, seq',
   step_intent: 'workflow_id, seq',
+  stream_entry: 'workflow_id, stream, entry_offset',
   workflow_ownership: 'workflow_id, epoch',
   admin_audit: 'workflow_id, audit_id',
 } as const;
@@ -152,6 +153,9 @@ const VIOLATIONS = `
     FROM (SELECT workflow_id, record_version FROM @step_result
           UNION ALL SELECT workflow_id, record_version FROM @step_intent) e
     JOIN @workflow_status s ON s.workflow_id = e.workflow_id WHERE e.record_version > s.record_version
+  UNION ALL
+  SELECT 'a gap in a stream: ' || e.workflow_id || ' ' || e.stream
+    FROM @stream_entry e GROUP BY e.workflow_id, e.stream HAVING max(e.entry_offset) >= count(*)
   UNION ALL
   SELECT 'written by an epoch after a later one had begun to write: ' || e.workflow_id || ' ' || e.seq
     FROM @step_result e JOIN @step_result later
@@ -349,6 +353,51 @@ export async function checkpointGroups(
   );
   const byItem = new Map(rows.map((row) => [row.item, row]));
   return items.map((_, index) => toAnswer(byItem.get(index + 1)));
+}
+
+export interface StreamCall {
+  readonly seq: number;
+  /** Null: written in a step. */
+  readonly kind?: 'stream' | 'stream-close' | null;
+  readonly stream?: string;
+  readonly nonce?: string;
+  /** With a place, it is written once per step. */
+  readonly place?: number;
+}
+
+/** Entries of streams of several workflows in one call; answers in the order of the entries. */
+export async function streamGroups(
+  ask: Ask,
+  groups: readonly { readonly who: Owner; readonly entries: readonly StreamCall[] }[],
+): Promise<Answer[]> {
+  const items = groups.flatMap(({ who, entries }) =>
+    entries.map((entry, index) => ({ who, entry, count: index === 0 ? entries.length : 0 })),
+  );
+  const rows = await ask<AnswerRow>(
+    `SELECT item, ${FOUND} FROM @stream_batch($1::text[], $2::uuid[], $3::int8[], $4::int4[], $5::uuid[], $6::int4[],
+       $7::text[], $8::text[], $9::text[], $10::text[], $11::int4[], $12::int4[], $13::int4[])`,
+    [
+      items.map(({ who }) => who.id),
+      items.map(({ who }) => who.token),
+      items.map(({ who }) => who.version),
+      items.map(({ count }) => count),
+      items.map(({ entry }) => entry.nonce ?? randomUUID()),
+      items.map(({ entry }) => entry.seq),
+      items.map(({ entry }) => entry.kind ?? null),
+      items.map(({ entry }) => entry.stream ?? 's'),
+      items.map(({ entry }) => (entry.kind === 'stream-close' ? null : '"value"')),
+      items.map(({ entry }) => ((entry.kind ?? null) === null ? null : '"output"')),
+      items.map(() => 1),
+      items.map(({ entry }) => entry.place ?? null),
+      items.map(() => 0),
+    ],
+  );
+  const byItem = new Map(rows.map((row) => [row.item, row]));
+  return items.map((_, index) => toAnswer(byItem.get(index + 1)));
+}
+
+export async function streamBatch(ask: Ask, who: Owner, entries: readonly StreamCall[]): Promise<Answer[]> {
+  return streamGroups(ask, [{ who, entries }]);
 }
 
 export async function complete(ask: Ask, who: Writer, output = '"result"'): Promise<Answer> {

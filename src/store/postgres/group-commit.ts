@@ -146,7 +146,8 @@ export class GroupCommit {
   #statementFor(groups: readonly WorkflowGroup[]): WriteStatement {
     const lone = loneCheckpoint(groups);
     if (lone !== undefined) return this.#statements.lone(lone);
-    const { starts, checkpoints, completions, apart } = sortGroups(groups);
+    const { starts, checkpoints, completions, streams, apart } = sortGroups(groups);
+    if (streams.length > 0) return this.#statements.streams(streams);
     const [first, ...others] = apart;
     return first !== undefined
       ? this.#statements.apart([first, ...others])
@@ -195,7 +196,9 @@ export class GroupCommit {
   #answersByWrite(groups: readonly WorkflowGroup[], rows: readonly RefusalRow[]): Map<PendingWrite, RefusalRow> {
     const answers = new Map<PendingWrite, RefusalRow>();
     if (rows.length === 0) return answers;
-    const { starts, checkpoints, completions, apart } = sortGroups(groups);
+    const { starts, checkpoints, completions, streams, apart: rarer } = sortGroups(groups);
+    const entries = streams.flatMap(({ writes }) => writes);
+    const apart: readonly PendingWrite[] = entries.length > 0 ? entries : rarer;
     const flat = { start: starts, checkpoint: checkpoints.flatMap(({ writes }) => writes), complete: completions };
     for (const row of rows) {
       if (row.item === null) continue;

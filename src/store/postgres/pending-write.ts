@@ -14,6 +14,7 @@ import type {
   WriteAnswer,
 } from '../store.js';
 import type { ProtocolCall } from './protocol-call.js';
+import type { StreamWrite, StreamWriteAnswer } from '../stream-store.js';
 
 /** What every write that waits for its flush carries. */
 abstract class Pending<Answer> {
@@ -135,7 +136,17 @@ export class PendingCall extends Pending<unknown> {
   }
 }
 
+export class PendingStreamWrite extends Pending<StreamWriteAnswer> {
+  readonly kind = 'stream';
+  constructor(
+    readonly ownership: Ownership,
+    readonly write: StreamWrite,
+  ) {
+    super(ownership.workflowId, ownership.token, sizeOf(write.value));
+  }
+}
+
 /** Rarer writes, which travel apart from the others: one function to a statement. */
 export type ApartWrite = PendingIntent | PendingEnqueue | PendingSuspension | PendingCall;
 
-export type PendingWrite = PendingStart | PendingCheckpoint | PendingCompletion | ApartWrite;
+export type PendingWrite = PendingStart | PendingCheckpoint | PendingCompletion | PendingStreamWrite | ApartWrite;

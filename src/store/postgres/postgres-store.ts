@@ -4,6 +4,7 @@ import type { Driver, NotificationStream, SqlParameter, SqlRow } from '../../dri
 import { DatabaseError } from '../../errors/database-errors.js';
 import { StoreClosedError } from '../../errors/store-errors.js';
 import { HEARTBEATS_PER_LEASE } from '../store.js';
+import type { StreamReads, StreamWrite, StreamWriteAnswer } from '../stream-store.js';
 import type {
   ClaimAnswer,
   ClaimRequest,
@@ -50,6 +51,7 @@ import {
   PendingEnqueue,
   PendingIntent,
   PendingStart,
+  PendingStreamWrite,
   PendingSuspension,
   type PendingWrite,
 } from './pending-write.js';
@@ -66,11 +68,14 @@ import {
   type HistoryRow,
   type OutcomeRow,
 } from './rows.js';
+import { PostgresStreamReads } from './stream-reads.js';
 import { isTransient } from './transient-errors.js';
 import { WorkAnnouncer } from './work-announcer.js';
 
 /** How long outcomes are collected before other processes are told, in milliseconds. */
 const COLLECT_OUTCOMES_MS = 20;
+/** The same for entries of streams. */
+const COLLECT_STREAMS_MS = 20;
 /** The same for messages and events: their senders and receivers often wait for each other in turn. */
 const COLLECT_MESSAGES_MS = 2;
 /** How often a store that is closing looks whether its writes are through, in milliseconds. */
@@ -96,8 +101,11 @@ export class PostgresStore implements Store {
   readonly #writer: GroupCommit;
   readonly #announcer: IdAnnouncer;
   readonly #messageAnnouncer: IdAnnouncer;
+  readonly #streamAnnouncer: IdAnnouncer;
   readonly #workAnnouncer: WorkAnnouncer;
   readonly #closing = new AbortController();
+  readonly streams: StreamReads;
+  #hints: StoreHints | undefined;
   #stream: NotificationStream | undefined;
 
   constructor({ driver, schema, notifications }: PostgresStoreOptions) {
@@ -109,7 +117,9 @@ export class PostgresStore implements Store {
     this.#writer = new GroupCommit(driver, schema);
     this.#announcer = new IdAnnouncer(driver, `${schema}.outcome`, COLLECT_OUTCOMES_MS);
     this.#messageAnnouncer = new IdAnnouncer(driver, `${schema}.message`, COLLECT_MESSAGES_MS);
+    this.#streamAnnouncer = new IdAnnouncer(driver, `${schema}.stream`, COLLECT_STREAMS_MS);
     this.#workAnnouncer = new WorkAnnouncer(driver, `${schema}.work`);
+    this.streams = new PostgresStreamReads((prepare, text, parameters) => this.#ask(prepare, text, parameters), schema);
   }
 
   get versionConflicts(): number {
@@ -151,6 +161,16 @@ export class PostgresStore implements Store {
   async recordEvent(ownership: Ownership, record: EventRecord): Promise<WriteAnswer> {
     const answer = await this.#recordCall(ownership, eventCall(record));
     if (answer.kind === 'written') this.announceMessage(ownership.workflowId);
+    return answer;
+  }
+
+  async writeStream(ownership: Ownership, write: StreamWrite): Promise<StreamWriteAnswer> {
+    const answer = await this.#submit(new PendingStreamWrite(ownership, write));
+    if (answer.kind === 'written') {
+      this.#streamAnnouncer.announce(ownership.workflowId);
+      // Readers in this process need not wait for a notification, or for the poll.
+      this.#hints?.onStreams([ownership.workflowId]);
+    }
     return answer;
   }
 
@@ -257,6 +277,7 @@ export class PostgresStore implements Store {
 
   announceOutcome(workflowId: string): void {
     this.#announcer.announce(workflowId);
+    this.#hints?.onStreams([workflowId]);
   }
 
   async registerExecutor(registration: ExecutorRegistration): Promise<number> {
@@ -333,16 +354,23 @@ export class PostgresStore implements Store {
   }
 
   subscribe(hints: StoreHints): void {
+    this.#hints = hints;
     if (!this.#notifications) return;
-    const channels = ['control', 'outcome', 'message', 'work'].map((topic) => `${this.#schema}.${topic}`);
+    const channels = ['control', 'outcome', 'message', 'stream', 'work'].map((topic) => `${this.#schema}.${topic}`);
     this.#stream = this.#driver.listen(channels, {
       onListening: hints.onGap,
       onLost: () => undefined,
       onNotification: (channel, payload) => {
         const topic = channel.slice(this.#schema.length + 1);
-        if (topic === 'control') hints.onControl(payload);
-        else if (topic === 'outcome') hints.onOutcomes(parseWorkflowIds(payload));
-        else if (topic === 'message') hints.onMessages(parseWorkflowIds(payload));
+        if (topic === 'control') {
+          hints.onControl(payload);
+          hints.onStreams([payload]);
+        } else if (topic === 'outcome') {
+          const workflowIds = parseWorkflowIds(payload);
+          hints.onOutcomes(workflowIds);
+          hints.onStreams(workflowIds);
+        } else if (topic === 'message') hints.onMessages(parseWorkflowIds(payload));
+        else if (topic === 'stream') hints.onStreams(parseWorkflowIds(payload));
         else hints.onWork();
       },
     });
@@ -356,6 +384,7 @@ export class PostgresStore implements Store {
     this.#closing.abort();
     this.#announcer.close();
     this.#messageAnnouncer.close();
+    this.#streamAnnouncer.close();
     this.#workAnnouncer.close();
     this.#writer.close();
     await this.#stream?.close();

@@ -6,6 +6,7 @@ import type {
   PendingEnqueue,
   PendingIntent,
   PendingStart,
+  PendingStreamWrite,
   PendingSuspension,
   PendingWrite,
 } from './pending-write.js';
@@ -46,6 +47,7 @@ export function settleGroup(group: WorkflowGroup, refusals: ReadonlyMap<PendingW
       if (again !== undefined) return { kind: 'again', group, delayMs: again };
       continue;
     }
+    if (write.kind === 'stream' && settleWithoutWrite(write, refusal)) continue;
     if (refusal === undefined) {
       if (write.kind === 'start') {
         const { workflowId, request } = write;
@@ -84,6 +86,8 @@ function seqOf(write: PendingWrite): number | undefined {
       return write.step.seq;
     case 'intent':
       return write.intent.seq;
+    case 'stream':
+      return write.write.seq;
     case 'enqueue':
       return write.record.seq;
     case 'call':
@@ -117,7 +121,7 @@ function settleStart(write: PendingStart, refusal: RefusalRow): number | undefin
 }
 
 function isApart(write: PendingWrite): write is ApartWrite {
-  return write.kind !== 'start' && write.kind !== 'checkpoint' && write.kind !== 'complete';
+  return write.kind !== 'start' && write.kind !== 'checkpoint' && write.kind !== 'complete' && write.kind !== 'stream';
 }
 
 /** Answers, or returns after how many milliseconds to try again. Writes that travel apart have a row each. */
@@ -187,6 +191,20 @@ function settleEnqueue(write: PendingEnqueue, row: RefusalRow): number | undefin
       return undefined;
     default:
       return settleDenied(write, row);
+  }
+}
+
+/** An entry that was not to be written: it raised no version, and those that follow it in its group did not depend on it. */
+function settleWithoutWrite(write: PendingStreamWrite, refusal: RefusalRow | undefined): boolean {
+  switch (refusal?.answer) {
+    case 'there':
+      write.answer({ kind: 'written' });
+      return true;
+    case 'closed':
+      write.answer({ kind: 'stream-closed' });
+      return true;
+    default:
+      return false;
   }
 }
 

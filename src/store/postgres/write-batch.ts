@@ -9,7 +9,7 @@ const LEAST_SHARE_ROWS = 16;
 /** Payload bytes of one flush. A single larger item still goes, alone. */
 export const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 
-/** The writes of one execution in one batch: either any number of checkpoints, in order, or one write of another kind. */
+/** The writes of one execution in one batch: any number of checkpoints, or of stream entries, in order; or one write of another kind. */
 export interface WorkflowGroup {
   readonly workflowId: string;
   readonly token: string;
@@ -30,10 +30,16 @@ export function vehicleOf(write: PendingWrite): string {
   }
 }
 
+/** Whether several of one execution can travel in one batch. */
+function isPutTogether({ kind }: PendingWrite): boolean {
+  return kind === 'checkpoint' || kind === 'stream';
+}
+
 /**
- * One flush. Starts, checkpoints and completions travel together; each of the rarer functions travels by itself. An
- * execution appears once, and only its checkpoints are put together: they become one update of the workflow's row. Another
- * execution of the same workflow (an owner and a zombie in one process) is a group of its own, with its own check.
+ * One flush. Starts, checkpoints and completions travel together; entries of streams, and each of the rarer functions,
+ * by themselves. An execution appears once, and only its checkpoints are put together, or its entries of streams: they become
+ * one update of the workflow's row. Another execution of the same workflow (an owner and a zombie in one process) is a group
+ * of its own, with its own check.
  */
 export class WriteBatch {
   readonly #groups = new Map<string, WorkflowGroup>();
@@ -65,7 +71,7 @@ export class WriteBatch {
       if (this.#vehicle !== undefined && this.#vehicle !== vehicleOf(write)) return false;
       this.#groups.set(write.token, { workflowId: write.workflowId, token: write.token, writes: [write] });
     } else {
-      if (write.kind !== 'checkpoint' || group.writes[0]?.kind !== 'checkpoint') return false;
+      if (!isPutTogether(write) || group.writes[0]?.kind !== write.kind) return false;
       group.writes.push(write);
     }
     this.#vehicle = vehicleOf(write);
@@ -89,12 +95,13 @@ export interface SortedGroups {
   readonly starts: PendingStart[];
   readonly checkpoints: WorkflowGroup[];
   readonly completions: PendingCompletion[];
+  readonly streams: WorkflowGroup[];
   /** All of one function; then there are no others. */
   readonly apart: ApartWrite[];
 }
 
 export function sortGroups(groups: readonly WorkflowGroup[]): SortedGroups {
-  const sorted: SortedGroups = { starts: [], checkpoints: [], completions: [], apart: [] };
+  const sorted: SortedGroups = { starts: [], checkpoints: [], completions: [], streams: [], apart: [] };
   for (const group of groups) {
     const [first] = group.writes;
     if (first === undefined) continue;
@@ -107,6 +114,9 @@ export function sortGroups(groups: readonly WorkflowGroup[]): SortedGroups {
         break;
       case 'complete':
         sorted.completions.push(first);
+        break;
+      case 'stream':
+        sorted.streams.push(group);
         break;
       default:
         sorted.apart.push(first);

@@ -1,4 +1,5 @@
 import type { SqlParameter } from '../../drivers/driver.js';
+import { streamColumns, streamText } from './stream-statement.js';
 import { vehicleOf, type WorkflowGroup } from './write-batch.js';
 import { apartStatement } from './apart-statement.js';
 import type { ApartWrite, PendingCheckpoint, PendingCompletion, PendingStart } from './pending-write.js';
@@ -92,6 +93,15 @@ export class WriteStatements {
     const vehicle = vehicleOf(writes[0]);
     const { text, parameters } = apartStatement(this.schema, writes);
     return { name: `holdfast_record_${vehicle}`, text: this.#text(vehicle, () => text), parameters };
+  }
+
+  /** Entries of streams, of many workflows. */
+  streams(groups: readonly WorkflowGroup[]): WriteStatement {
+    return {
+      name: 'holdfast_stream_batch',
+      text: this.#text('streams', () => streamText(this.schema)),
+      parameters: streamColumns(groups),
+    };
   }
 
   #text(key: string, build: () => string): string {

@@ -6,6 +6,7 @@ import { Catalog, type WorkflowSource } from '../../../src/engine/catalog.js';
 import { Engine } from '../../../src/engine/engine.js';
 import { Handle, type HandleHost } from '../../../src/engine/handle.js';
 import { OutcomeWaiter } from '../../../src/engine/outcome-waiter.js';
+import { StreamWatcher } from '../../../src/engine/stream-watcher.js';
 import { Executor } from '../../../src/fleet/executor.js';
 import type { RequeuePolicy } from '../../../src/fleet/requeues.js';
 import { MaxAttemptsExceededError, WorkflowStuckError } from '../../../src/index.js';
@@ -41,6 +42,8 @@ export async function launchParts(
   });
   const handles: HandleHost = {
     serializer,
+    streams: store.streams,
+    streamWatcher: new StreamWatcher(store.streams, 20),
     waitForResult: (workflowId) => waiter.wait(workflowId, { runsHere: false }),
     statusOf: () => Promise.reject(new Error('not in this test')),
     cancel: () => Promise.reject(new Error('not in this test')),

@@ -22,7 +22,7 @@ export interface Announcement {
   readonly epoch: number;
 }
 
-export type WorkflowName = 'child' | 'order' | 'two steps' | 'swallowing' | 'busy' | 'long';
+export type WorkflowName = 'child' | 'order' | 'two steps' | 'swallowing' | 'busy' | 'long' | 'streaming';
 
 export type Command = { readonly kind: 'command'; readonly id: number } & (
   | { readonly do: 'start'; readonly name: WorkflowName; readonly workflowId: string; readonly args?: unknown[] }
