@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { EXECUTOR_PROGRAM, runFleetCampaign, type Evidence } from '../campaigns/fleet/campaign.js';
-import { judgeFleet, sumUp, type Verdict } from '../campaigns/fleet/judges/index.js';
+import { judgeFleet } from '../campaigns/fleet/judges/index.js';
 import type { Mutant } from '../campaigns/fleet/mutants.js';
 import type { FleetOptions } from '../campaigns/fleet/plan.js';
+import { sumUp, type Verdict } from '../campaigns/support/verdict.js';
 import { bundle, type Bundle } from '../support/bundle.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 

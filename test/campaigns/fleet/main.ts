@@ -1,12 +1,11 @@
 import { writeFile } from 'node:fs/promises';
 
+import { EXIT_CODES, renderVerdicts, sumUp } from '../support/verdict.js';
 import { openCampaignDatabase } from '../support/campaign-database.js';
 import { bundle } from '../../support/bundle.js';
 import { EXECUTOR_PROGRAM, runFleetCampaign } from './campaign.js';
-import { judgeFleet, sumUp } from './judges/index.js';
+import { judgeFleet } from './judges/index.js';
 import { parseFleetCommand, USAGE, type FleetCommand } from './options.js';
-
-const EXIT_CODES = { green: 0, red: 1, void: 2 } as const;
 
 const command = parseFleetCommand(process.argv.slice(2));
 if (command === undefined) console.log(USAGE);
@@ -34,10 +33,8 @@ async function main({ options, mutant, keep }: FleetCommand): Promise<number> {
       await writeFile(keep, evidence.events.map((event) => `${JSON.stringify(event)}\n`).join(''));
     }
     const verdicts = judgeFleet(evidence);
-    for (const { judge, is, says } of verdicts) console.log(`${judge.padEnd(10)} ${is.padEnd(6)} ${says}`);
-    const all = sumUp(verdicts);
-    console.log(all);
-    return EXIT_CODES[all];
+    console.log(renderVerdicts(verdicts));
+    return EXIT_CODES[sumUp(verdicts)];
   } finally {
     await compiled.remove();
     await database.close();

@@ -5,9 +5,7 @@ import { judgeEnds, judgeOutcomes, judgeRecord } from './outcomes.js';
 import { judgeProgress } from './progress.js';
 import { judgeSubstance } from './substance.js';
 import { judgeFencing, judgeRecovery } from './takeovers.js';
-import type { Verdict } from './verdict.js';
-
-export type { Verdict } from './verdict.js';
+import type { Verdict } from '../../support/verdict.js';
 
 /** All judges. None of them looks at the database: they have the ledger and what the observers were told. */
 export function judgeFleet(evidence: Evidence): readonly Verdict[] {
@@ -22,10 +20,4 @@ export function judgeFleet(evidence: Evidence): readonly Verdict[] {
     judgeFencing(evidence, story),
     judgeProgress(evidence, story),
   ];
-}
-
-/** Red beats void: what is wrong is wrong, however little there was. */
-export function sumUp(verdicts: readonly Verdict[]): Verdict['is'] {
-  if (verdicts.some(({ is }) => is === 'red')) return 'red';
-  return verdicts.some(({ is }) => is === 'void') ? 'void' : 'green';
 }

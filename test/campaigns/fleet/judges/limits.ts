@@ -1,6 +1,6 @@
 import type { Evidence } from '../campaign.js';
 import type { Body, Story } from '../replay.js';
-import { verdict, type Verdict } from './verdict.js';
+import { verdict, type Verdict } from '../../support/verdict.js';
 
 /** Of a lease: what was stopped for less still had it when it went on, as the last heartbeat is at most that old. */
 const SURELY_HELD = 2 / 3;

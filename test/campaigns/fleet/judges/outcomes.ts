@@ -1,6 +1,6 @@
 import type { Evidence } from '../campaign.js';
 import type { Story } from '../replay.js';
-import { verdict, type Verdict } from './verdict.js';
+import { verdict, type Verdict } from '../../support/verdict.js';
 
 /** Every workflow has ended within the time. */
 export function judgeEnds({ plan, observations }: Evidence): Verdict {

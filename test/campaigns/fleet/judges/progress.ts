@@ -1,6 +1,6 @@
 import type { Evidence } from '../campaign.js';
 import type { ProcessLife, Story } from '../replay.js';
-import { ms, spread, verdict, type Verdict } from './verdict.js';
+import { ms, spread, verdict, type Verdict } from '../../support/verdict.js';
 
 /** No executor ends by itself, and none stands still while it is neither dead nor stopped: its pulses' bodies go on beginning. */
 export function judgeProgress({ options }: Evidence, story: Story): Verdict {

@@ -1,6 +1,6 @@
 import type { Evidence } from '../campaign.js';
 import type { Story } from '../replay.js';
-import type { Verdict } from './verdict.js';
+import type { Verdict } from '../../support/verdict.js';
 
 /** Share of the disturbances to be expected that must have happened, of each of the two kinds. */
 const LEAST_SHARE = 0.2;

@@ -1,6 +1,6 @@
 import type { Evidence } from '../campaign.js';
 import type { Body, ProcessLife, Story } from '../replay.js';
-import { ms, spread, verdict, type Verdict } from './verdict.js';
+import { ms, spread, verdict, type Verdict } from '../../support/verdict.js';
 
 /**
  * What a killed executor ran goes on elsewhere within the lease and the slack. Where others are killed or stopped before it

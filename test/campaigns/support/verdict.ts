@@ -23,3 +23,20 @@ export function spread(values: readonly number[]): string {
 export function ms(value: number | undefined): string {
   return value === undefined ? '-' : `${String(Math.round(value))} ms`;
 }
+
+/** Red beats void: what is wrong is wrong, however little there was. */
+export function sumUp(verdicts: readonly Verdict[]): Verdict['is'] {
+  if (verdicts.some(({ is }) => is === 'red')) return 'red';
+  return verdicts.some(({ is }) => is === 'void') ? 'void' : 'green';
+}
+
+/** Of a campaign's process. */
+export const EXIT_CODES = { green: 0, red: 1, void: 2 } as const;
+
+/** A line for each judge, and one for all of them. */
+export function renderVerdicts(verdicts: readonly Verdict[]): string {
+  return [
+    ...verdicts.map(({ judge, is, says }) => `${judge.padEnd(10)} ${is.padEnd(6)} ${says}`),
+    sumUp(verdicts),
+  ].join('\n');
+}
