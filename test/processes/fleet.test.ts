@@ -10,13 +10,13 @@ import { createTestDatabase, type TestDatabase } from '../support/database.js';
 // The campaign of docs/proof.md in small. What is said about times there is not said here, where other tests run beside it.
 
 const SMALL: FleetOptions = {
-  executors: 3,
+  executors: 4,
   workflows: 200,
   chaosMs: 10_000,
   healMs: 60_000,
   seed: 3,
   leaseMs: 1_000,
-  disturbanceMs: 1_000,
+  disturbanceMs: 500,
   recoverySlackMs: 20_000,
   stallMs: 20_000,
 };

@@ -14,8 +14,8 @@ interface Edit {
 const EDITS: Readonly<Record<Mutant, readonly Edit[]>> = {
   /** Whatever is counted: there is room. */
   'no-limit': [
-    { name: 'queue_room', find: /END\s*(\$function\$)/, put: 'slots := NULL; runs := NULL; END $1' },
-    { name: 'key_room', find: /END\s*(\$function\$)/, put: 'slots := NULL; runs := NULL; END $1' },
+    { name: 'queue_room', find: /END\s*(\$function\$)/, put: 'slots := NULL; own := NULL; rate := NULL; END $1' },
+    { name: 'key_room', find: /END\s*(\$function\$)/, put: 'slots := NULL; rate := NULL; END $1' },
   ],
   /** No lease is ever taken to have expired. */
   'no-takeover': [

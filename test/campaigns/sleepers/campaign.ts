@@ -10,9 +10,7 @@ import type { Memory } from './messages.js';
 export const EXECUTOR_PROGRAM = new URL('./executor-process.ts', import.meta.url);
 
 const TEMPLATE = 'template';
-/** How long an executor is left alone before its memory is read. */
-const SETTLE_MS = 5_000;
-/** From the moment in which the timers are written until the first of them is due. */
+/** From the moment in which the timers are begun to be written until the first of them is due. */
 const AHEAD_MS = 5_000;
 /** How long after the last one was due all have to have fired. */
 const PATIENCE_MS = 60_000;
@@ -49,11 +47,13 @@ export interface SleeperRun {
   readonly program: string;
   readonly options: SleeperOptions;
   readonly progress?: (text: string) => void;
+  /** How long an executor is left alone before its memory is read. Default 5 s. */
+  readonly settleMs?: number;
 }
 
 /** One executor with nothing to do, then the same with all those sleepers, then timers that fire among them. */
 export async function runSleeperCampaign(run: SleeperRun): Promise<SleeperReport> {
-  const { database, program, options, progress = () => undefined } = run;
+  const { database, program, options, progress = () => undefined, settleMs = 5_000 } = run;
   const sql = new pg.Client({ connectionString: database });
   await sql.connect();
   let executor: SleeperExecutor | undefined;
@@ -65,7 +65,7 @@ export async function runSleeperCampaign(run: SleeperRun): Promise<SleeperReport
     await suspended(sql);
     await executor.kill();
     executor = await SleeperExecutor.launch(program, { database });
-    const empty = await leaveAlone(executor);
+    const empty = await leaveAlone(executor, settleMs);
     await executor.kill();
 
     progress(`writing ${String(options.count)} sleepers`);
@@ -77,7 +77,7 @@ export async function runSleeperCampaign(run: SleeperRun): Promise<SleeperReport
     });
     await sql.query('VACUUM ANALYZE');
     executor = await SleeperExecutor.launch(program, { database });
-    const full = await leaveAlone(executor);
+    const full = await leaveAlone(executor, settleMs);
 
     progress(`${String(options.rate)} timers a second for ${String(options.seconds)} s`);
     return { empty, full, ...(await fire(sql, executor, options)) };
@@ -100,8 +100,8 @@ async function suspended(sql: pg.Client): Promise<void> {
   throw new Error('A workflow that sleeps for an hour was not suspended.');
 }
 
-async function leaveAlone(executor: SleeperExecutor): Promise<Idle> {
-  await pause(SETTLE_MS);
+async function leaveAlone(executor: SleeperExecutor, settleMs: number): Promise<Idle> {
+  await pause(settleMs);
   return { launchMs: executor.launchMs, memory: await executor.memory() };
 }
 

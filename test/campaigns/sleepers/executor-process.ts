@@ -19,6 +19,7 @@ const launchedAt = performance.now();
 const holdfast = await Holdfast.launch({
   workflows: [sleeper],
   database: options.database,
+  suspendAfter: '100ms',
   logger: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
 });
 tell({ what: 'launched', tookMs: performance.now() - launchedAt });

@@ -2,8 +2,6 @@
 
 export interface SleeperExecutorOptions {
   readonly database: string;
-  /** Of the executor; its default if missing. */
-  readonly suspendAfterMs?: number;
 }
 
 export type Question =

@@ -3,7 +3,7 @@ import type { Story } from '../replay.js';
 import type { Verdict } from '../../support/verdict.js';
 
 /** Share of the disturbances to be expected that must have happened, of each of the two kinds. */
-const LEAST_SHARE = 0.2;
+const LEAST_SHARE = 0.15;
 
 /** Whether enough happened for the other judges to have had something to judge. */
 export function judgeSubstance({ options }: Evidence, story: Story): Verdict {
