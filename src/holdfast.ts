@@ -4,6 +4,7 @@ import { onAbort } from './engine/abort-wait.js';
 import type { Duration } from './api/duration.js';
 import type { Logger } from './api/logger.js';
 import type { GetEventOptions, SendOptions } from './api/messages.js';
+import type { MetricsSnapshot } from './api/metrics.js';
 import type { EnqueueItem, EnqueueOptions, QueueOperations } from './api/queue.js';
 import type { ReadStreamOptions, StreamEntry } from './api/stream.js';
 import type { WorkflowHandle } from './api/workflow-handle.js';
@@ -34,6 +35,8 @@ import { checkOptions, type LaunchSettings } from './launch-options.js';
 import { makeSerializer } from './make-serializer.js';
 import { Messaging } from './messaging.js';
 import type { QueueRecord } from './store/queue-store.js';
+import { metricsSnapshot } from './metrics.js';
+import { metricsText } from './metrics-text.js';
 import { replaceRunning } from './hot-reload.js';
 import { openDatabase } from './open-database.js';
 import { ShutdownSignals } from './shutdown-signals.js';
@@ -188,6 +191,20 @@ export class Holdfast {
   /** Whether this executor is running, fenced (its lease may have lapsed), superseded or stopped. */
   health(): ExecutorHealth {
     return this.#executor.health;
+  }
+
+  /** What this process has counted since launch, and how it is now. Asks nobody. */
+  metrics(): MetricsSnapshot {
+    return metricsSnapshot(this.#engine.counters, this.#executor, this.#store.counters);
+  }
+
+  /**
+   * The same as text for Prometheus (`text/plain; version=0.0.4`), and what the database knows of the whole fleet.
+   *
+   * @param options `fleet: false` leaves the fleet out, and so the query.
+   */
+  async metricsText({ fleet = true }: { readonly fleet?: boolean } = {}): Promise<string> {
+    return metricsText(this.metrics(), this.executorId, fleet ? await this.admin.overview() : undefined);
   }
 
   /**

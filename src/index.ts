@@ -6,6 +6,7 @@ export type { HoldfastOptions } from './holdfast-options.js';
 export type { LogFields, Logger } from './api/logger.js';
 export type { MapOptions, MapResult } from './api/map.js';
 export type { GetEventOptions, ReceiveOptions, SendOptions } from './api/messages.js';
+export type { MetricsSnapshot } from './api/metrics.js';
 export type {
   CallersTransaction,
   Deduplication,

@@ -108,6 +108,9 @@ export interface AdminOperations {
 
   /** The app versions for which workflows wait and which no live executor has. Usually none. */
   unservedVersions(): Promise<readonly UnservedVersion[]>;
+
+  /** How the fleet is doing: executors, what waits, what needs a person. */
+  overview(): Promise<FleetOverview>;
 }
 
 /** What every control operation can be given, for the audit. */
@@ -150,6 +153,25 @@ export interface ForkRequest extends ControlRequest {
 export interface DeleteRequest extends ControlRequest {
   /** Deletes it whatever its status, and whoever waits for it. Default `false`. */
   readonly force?: boolean;
+}
+
+/** How the fleet is doing. Counting stops at 10,000: that number means that many at least. */
+export interface FleetOverview {
+  /** Executors whose leases last, by app version. */
+  readonly executors: readonly { readonly appVersion: string; readonly count: number }[];
+  /** Workflows outside of queues that could be claimed, and are not yet. */
+  readonly waiting: number;
+  readonly queues: readonly {
+    readonly name: string;
+    readonly waiting: number;
+    /** Workflows that hold a slot. */
+    readonly running: number;
+  }[];
+  /** Workflows that wait for a time, or are suspended. */
+  readonly delayed: number;
+  /** Workflows that wait for a person: `list({ attention: true })`. */
+  readonly attention: number;
+  readonly unservedVersions: readonly UnservedVersion[];
 }
 
 /** An app version that workflows wait for in vain. */

@@ -9,6 +9,7 @@ import type {
   ControlRequest,
   ControlResult,
   DeleteRequest,
+  FleetOverview,
   ForkRequest,
   ForkResult,
   OwnershipDetails,
@@ -24,6 +25,7 @@ import type {
 } from './admin-api.js';
 import { parseArgument, SCHEMAS } from './arguments.js';
 import { type ControlVerb, resultOf } from './control-result.js';
+import { fleetOverview } from './fleet-overview.js';
 import { auditDetails, stepDetails, type ValueReader, workflowDetails } from './details.js';
 
 /** What an {@link Admin} is made of. */
@@ -37,7 +39,7 @@ export interface AdminParts extends ValueReader {
 /** Where a step number that cannot exist is cut off: PostgreSQL's largest integer. */
 const LARGEST_STEP = 2 ** 31 - 1;
 
-/** Workflows that are counted for one app version. */
+/** Workflows at which counting stops. */
 const MOST_COUNTED = 10_000;
 
 /** {@link AdminOperations} on an {@link AdminStore}. */
@@ -168,6 +170,12 @@ export class Admin implements AdminOperations {
 
   unservedVersions(): Promise<readonly UnservedVersion[]> {
     return this.#parts.store.unservedVersions(MOST_COUNTED);
+  }
+
+  async overview(): Promise<FleetOverview> {
+    const { store } = this.#parts;
+    const [rows, unservedVersions] = await Promise.all([store.overview(MOST_COUNTED), this.unservedVersions()]);
+    return fleetOverview(rows, unservedVersions);
   }
 
   async #control(verb: ControlVerb, target: unknown, act: Act): Promise<ControlResult | readonly BulkResult[]> {

@@ -7,6 +7,7 @@ import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-e
 import type { ClaimedWorkflow, ExecutorIdentity, Ownership, WorkflowStart, WorkflowStore } from '../store/store.js';
 import type { Catalog } from './catalog.js';
 import type { WorkflowDefinition } from './definitions.js';
+import { newEngineCounters } from './engine-counters.js';
 import { Execution } from './execution.js';
 import type { ExecutionStart } from './execution-start.js';
 import type { ExecutionEnd, ExecutionHost, RunningExecution } from './execution-host.js';
@@ -52,6 +53,7 @@ export class Engine implements ExecutionHost {
   readonly arrivals: ArrivalWatches;
   readonly handleOf: (workflowId: string) => WorkflowHandle<unknown>;
   readonly catalog: Catalog;
+  readonly counters = newEngineCounters();
   readonly #executor: ExecutorState;
   readonly #waiter: OutcomeWaiter;
   readonly #running = new Map<string, Execution>();
@@ -185,14 +187,20 @@ export class Engine implements ExecutionHost {
     });
   }
 
+  checkpointed(): void {
+    this.counters.checkpoints += 1;
+  }
+
   ended(execution: RunningExecution, end: ExecutionEnd): void {
     const { workflowId } = execution;
     if (this.#running.get(workflowId) === execution) {
       this.#running.delete(workflowId);
       this.#executor.slotFreed();
     }
+    this.counters.ends[end.kind] += 1;
     switch (end.kind) {
       case 'completed':
+        this.counters.outcomes[end.outcome.error === null ? 'success' : 'error'] += 1;
         this.#waiter.settle(workflowId, end.outcome);
         // Who waits here for an event of it waits in vain.
         this.arrivals.events.check([workflowId]);
@@ -237,6 +245,7 @@ export class Engine implements ExecutionHost {
   }
 
   #runFresh(definition: WorkflowDefinition, start: WorkflowStart, ownership: Ownership): void {
+    this.counters.started += 1;
     const self = this.catalog.selfOf(definition, start.instance);
     const { input, timeoutMs: deadlineInMs } = start;
     this.#run({ definition, ownership, self, input, firstSeq: 0, attempt: 1, deadlineInMs, history: [], requeues: 0 });
@@ -244,7 +253,9 @@ export class Engine implements ExecutionHost {
 
   #run(start: ExecutionStart): void {
     const execution = new Execution(this, start);
-    this.#running.get(execution.workflowId)?.lose('taken over by a later execution in this process');
+    const before = this.#running.get(execution.workflowId);
+    // One that is ending learns from its last write what became of it: it may have made way for this one itself.
+    if (before?.isRunning === true) before.lose('taken over by a later execution in this process');
     if (this.#givingBack) {
       void execution.giveBack();
       return;

@@ -102,6 +102,8 @@ export interface ExecutionHost {
   readonly leaseIsFresh: boolean;
   /** The database's clock as far as it is known here, milliseconds since 1970. */
   clockMs(): number;
+  /** A result has been recorded. */
+  checkpointed(): void;
   /** The execution is over: its slot is free. */
   ended(execution: RunningExecution, end: ExecutionEnd): void;
   /** Waits for the outcome of a workflow, wherever it runs; at most as long as the execution that asks is there. */

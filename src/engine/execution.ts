@@ -294,6 +294,7 @@ export class Execution implements RunningExecution {
     }
     if (answer.kind === 'refused') return answer.error;
     if (answer.kind !== 'written') this.denied(answer);
+    this.#host.checkpointed();
     await this.progress();
     return undefined;
   }

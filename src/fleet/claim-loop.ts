@@ -2,6 +2,7 @@ import type { Logger } from '../api/logger.js';
 import type { Engine, ExecutorState } from '../engine/engine.js';
 import { HoldfastError } from '../errors/holdfast-error.js';
 import type { ClaimAnswer, ClaimedWorkflow, ExecutorStore, WorkflowStore } from '../store/store.js';
+import type { FleetCounters } from './fleet-counters.js';
 import { Repeater } from './repeater.js';
 
 /** Workflows taken in one claim. A recovery of many is spread over claims, and so over executors. */
@@ -19,6 +20,7 @@ export interface ClaimLoopOptions {
   readonly pollMs: number;
   readonly maxConcurrent: number;
   readonly deadLetterError: string;
+  readonly counters: FleetCounters;
   /** Milliseconds after which what was claimed may have been given back by the comparison of rows, as nobody ran it. */
   readonly lateMs: number;
 }
@@ -100,7 +102,8 @@ export class ClaimLoop {
   }
 
   async #claim(limit: number, only: readonly string[] | undefined, requeues: number): Promise<ClaimAnswer> {
-    const { store, engine, executor, deadLetterError, lateMs } = this.#options;
+    const { store, engine, executor, deadLetterError, lateMs, counters } = this.#options;
+    counters.claims += 1;
     const sentAt = performance.now();
     const answer = await store.claim({
       executor: executor.identity,
@@ -113,7 +116,11 @@ export class ClaimLoop {
     });
     const isLate = performance.now() - sentAt >= lateMs;
     const workflows = isLate ? await this.#stillOwned(answer.workflows) : answer.workflows;
-    for (const workflow of workflows) engine.adopt(workflow, requeues);
+    for (const workflow of workflows) {
+      counters.claimed += 1;
+      if (workflow.reason === 'recovered') counters.recovered += 1;
+      engine.adopt(workflow, requeues);
+    }
     return answer;
   }
 

@@ -7,6 +7,7 @@ import { HoldfastError } from '../errors/holdfast-error.js';
 import { HEARTBEATS_PER_LEASE } from '../store/store.js';
 import type { ExecutorIdentity, ExecutorStore, Ownership } from '../store/store.js';
 import { ClaimLoop } from './claim-loop.js';
+import { newFleetCounters } from './fleet-counters.js';
 import { leastSuspicionMs, Reconciler } from './reconciler.js';
 import { Repeater } from './repeater.js';
 import { Requeues, type RequeuePolicy } from './requeues.js';
@@ -59,6 +60,7 @@ export interface ExecutorHealth {
  * Heartbeats go out at a fixed rate and wait for nothing else, least of all for a row that somebody keeps locked.
  */
 export class Executor implements ExecutorState {
+  readonly counters = newFleetCounters();
   readonly #options: ExecutorOptions;
   readonly #heartbeats: Repeater;
   readonly #intervalMs: number;
@@ -73,6 +75,8 @@ export class Executor implements ExecutorState {
   #leasedAt: Moment | undefined;
   /** When the lease was renewed after a gap. Until the running set has been compared since, each execution may be lost. */
   #doubtfulSince: number | undefined;
+  /** When the lease that was renewed late had run out. */
+  #fencedFrom = 0;
   #beatAt = -Infinity;
   #clock = { ms: 0, at: 0 };
 
@@ -105,9 +109,16 @@ export class Executor implements ExecutorState {
       state: fenced ? 'fenced' : this.#state,
       ...this.#identity,
       running: this.#engine?.runningCount ?? 0,
-      versionConflicts: this.#options.store.versionConflicts,
+      versionConflicts: this.#options.store.counters.versionConflicts,
       heartbeatAgeMs: this.#leaseAgeMs,
     };
+  }
+
+  /** Time in which the lease may have lapsed, until now, in milliseconds. */
+  get fencedMs(): number {
+    const { fencedMs } = this.counters;
+    if (this.#doubtfulSince !== undefined) return fencedMs + performance.now() - this.#fencedFrom;
+    return this.#state === 'running' ? fencedMs + Math.max(0, this.#leaseAgeMs - this.#options.leaseMs) : fencedMs;
   }
 
   clockMs(): number {
@@ -138,16 +149,20 @@ export class Executor implements ExecutorState {
       store,
       engine,
       logger,
+      counters: this.counters,
       intervalMs: this.#intervalMs,
       identity: () => this.#identity,
       onCompared: (since) => {
-        if (this.#doubtfulSince !== undefined && since >= this.#doubtfulSince) this.#doubtfulSince = undefined;
+        if (this.#doubtfulSince === undefined || since < this.#doubtfulSince) return;
+        this.#doubtfulSince = undefined;
+        this.counters.fencedMs += performance.now() - this.#fencedFrom;
       },
     });
     const lateMs = leastSuspicionMs(this.#intervalMs);
-    const claims = { store, engine, executor: this, logger, pollMs, maxConcurrent, deadLetterError, lateMs };
+    const { counters } = this;
+    const claims = { store, engine, executor: this, logger, counters, pollMs, maxConcurrent, deadLetterError, lateMs };
     this.#claims = new ClaimLoop(claims);
-    this.#requeues = new Requeues({ store, claims: this.#claims, logger, stuckError, policy: requeues });
+    this.#requeues = new Requeues({ store, claims: this.#claims, logger, counters, stuckError, policy: requeues });
     this.#suspender = new Suspender({ engine, suspendAfterMs, maxConcurrent });
     this.#heartbeats.start();
     this.#reconciler.start();
@@ -199,6 +214,7 @@ export class Executor implements ExecutorState {
     try {
       await this.#renew();
     } catch (error) {
+      this.counters.heartbeatsFailed += 1;
       this.#options.logger.warn('A heartbeat failed.', {
         code: codeOf(error),
         executorId: this.#identity.executorId,
@@ -215,7 +231,7 @@ export class Executor implements ExecutorState {
       case 'renewed':
         // The reply was on its way for a while: the clock is read as if it had not been, so as never to be ahead.
         this.#clock = { ms: clockMs, at: performance.now() };
-        if (this.#leaseAgeMs >= leaseMs) this.#doubt();
+        if (this.#leaseAgeMs >= leaseMs) this.#doubt(this.#leaseAgeMs - leaseMs);
         this.#leasedAt = sent;
         break;
       case 'superseded':
@@ -224,7 +240,7 @@ export class Executor implements ExecutorState {
       case 'unregistered':
         logger.warn('The executor row is gone; registering again.', { ...this.#identity });
         await this.#register();
-        this.#doubt();
+        this.#doubt(0);
         break;
     }
   }
@@ -244,8 +260,10 @@ export class Executor implements ExecutorState {
   }
 
   /** There was a gap in which others may have taken over what runs here. */
-  #doubt(): void {
-    this.#doubtfulSince = performance.now();
+  #doubt(lapsedMs: number): void {
+    const now = performance.now();
+    if (this.#doubtfulSince === undefined) this.#fencedFrom = now - lapsedMs;
+    this.#doubtfulSince = now;
     this.#reconciler?.wake();
   }
 

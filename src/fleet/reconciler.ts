@@ -2,12 +2,14 @@ import type { Logger } from '../api/logger.js';
 import type { Engine } from '../engine/engine.js';
 import { HoldfastError } from '../errors/holdfast-error.js';
 import type { ExecutorIdentity, ExecutorStore, OwnedWorkflow, WorkflowStore } from '../store/store.js';
+import type { FleetCounters } from './fleet-counters.js';
 import { Repeater } from './repeater.js';
 
 export interface ReconcilerOptions {
   readonly store: ExecutorStore & WorkflowStore;
   readonly engine: Engine;
   readonly logger: Logger;
+  readonly counters: FleetCounters;
   /** Milliseconds between two comparisons. */
   readonly intervalMs: number;
   readonly identity: () => ExecutorIdentity;
@@ -88,6 +90,7 @@ export class Reconciler {
     const { store, logger } = this.#options;
     if (this.#givingBack.has(token)) return;
     this.#givingBack.add(token);
+    this.#options.counters.strays += 1;
     logger.warn('A workflow was owned here without running; it is given back.', { workflowId });
     try {
       await store.release({ workflowId, token, epoch: 0, recordVersion }, { to: 'ENQUEUED', unspendAttempt: false });

@@ -3,6 +3,7 @@ import { startTimer } from '../engine/timer.js';
 import { HoldfastError } from '../errors/holdfast-error.js';
 import type { Ownership, WorkflowStore } from '../store/store.js';
 import type { ClaimLoop } from './claim-loop.js';
+import type { FleetCounters } from './fleet-counters.js';
 
 /** What becomes of a workflow whose version others keep moving. */
 export interface RequeuePolicy {
@@ -20,6 +21,7 @@ export interface RequeuesOptions {
   readonly store: WorkflowStore;
   readonly claims: Pick<ClaimLoop, 'claimOnly'>;
   readonly logger: Logger;
+  readonly counters: FleetCounters;
   /** The encoded error that a livelocked workflow ends with. */
   readonly stuckError: string;
   /** Default {@link REQUEUE_POLICY}. */
@@ -50,6 +52,7 @@ export class Requeues {
           workflowId,
           requeues,
         });
+        this.#options.counters.livelocks += 1;
         await store.failStuck(ownership, stuckError);
         return;
       }

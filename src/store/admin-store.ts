@@ -39,6 +39,8 @@ export interface RecordStore {
   listAudit(workflowId: string, query: PageQuery): Promise<RecordPage<AuditRow>>;
   /** App versions for which something waits and which no live executor has; at most `limit` workflows of each are counted. */
   unservedVersions(limit: number): Promise<readonly UnservedVersionRow[]>;
+  /** How the fleet is doing; counting stops at `limit`. */
+  overview(limit: number): Promise<readonly OverviewRow[]>;
 }
 
 /** Who does it, and why. */
@@ -118,6 +120,14 @@ export interface WorkflowQuery extends PageQuery {
   readonly createdBefore: Date | null;
   readonly order: 'newest-first' | 'oldest-first';
   readonly payload: boolean;
+}
+
+/** One number of the overview. */
+export interface OverviewRow {
+  readonly kind: 'executors' | 'waiting' | 'running' | 'delayed' | 'attention';
+  /** An app version, or a queue; null: no queue. */
+  readonly name: string | null;
+  readonly amount: number;
 }
 
 export interface UnservedVersionRow {

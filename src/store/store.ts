@@ -1,3 +1,4 @@
+import type { StoreCounters } from './store-counters.js';
 import type { Denied, Refused } from './refusals.js';
 import type { StreamReads, StreamWrite, StreamWriteAnswer } from './stream-store.js';
 
@@ -20,8 +21,7 @@ export interface Store extends WorkflowStore, ExecutorStore {
 
 /** What executions write and read. */
 export interface WorkflowStore {
-  /** How often writes met another version under their own token: expected under concurrency, and no error. */
-  readonly versionConflicts: number;
+  readonly counters: Readonly<StoreCounters>;
   start(request: StartRequest): Promise<StartAnswer>;
   /** Records one step result. Results of one workflow are recorded in the order of the calls. */
   checkpoint(ownership: Ownership, result: StepRecord): Promise<WriteAnswer>;

@@ -2,6 +2,7 @@ import type { Driver, SqlParameter, SqlRow } from '../../drivers/driver.js';
 import { StoreClosedError } from '../../errors/store-errors.js';
 import type {
   AuditRow,
+  OverviewRow,
   OwnershipRow,
   PageQuery,
   RecordPage,
@@ -91,6 +92,10 @@ export class RecordReader {
       workflows,
       since: new Date(since),
     }));
+  }
+
+  overview(limit: number): Promise<readonly OverviewRow[]> {
+    return this.#ask<OverviewRow & SqlRow>('fleet_overview', 'l.kind, l.name, l.amount', [['int4', limit]]);
   }
 
   async workflow(workflowId: string, payload: boolean): Promise<WorkflowRecord | null> {

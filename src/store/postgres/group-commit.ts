@@ -1,5 +1,6 @@
 import type { Driver } from '../../drivers/driver.js';
 import { StoreClosedError } from '../../errors/store-errors.js';
+import { countFlush, type StoreCounters } from '../store-counters.js';
 import { backoffMs, pause } from './backoff.js';
 import type { PendingWrite } from './pending-write.js';
 import type { RefusalRow } from './refusal-row.js';
@@ -34,11 +35,12 @@ export class GroupCommit {
   #queue: PendingWrite[] = [];
   #lanes = 0;
   #rowsUnderWay = 0;
-  #versionConflicts = 0;
+  readonly #counters: StoreCounters;
   #scheduled = false;
 
-  constructor(driver: Driver, schema: string) {
+  constructor(driver: Driver, schema: string, counters: StoreCounters) {
     this.#driver = driver;
+    this.#counters = counters;
     this.#statements = new WriteStatements(schema);
   }
 
@@ -49,11 +51,6 @@ export class GroupCommit {
     }
     this.#queue.push(write);
     this.#schedule();
-  }
-
-  /** How often a write met another version under its own token. Expected under concurrency, and no error. */
-  get versionConflicts(): number {
-    return this.#versionConflicts;
   }
 
   /** Whether nothing waits and nothing is under way. */
@@ -112,6 +109,7 @@ export class GroupCommit {
     this.#lanes += 1;
     this.#rowsUnderWay += rows;
     this.#underWay.add(groups);
+    countFlush(this.#counters, rows);
     try {
       await this.#send(groups);
     } finally {
@@ -131,6 +129,7 @@ export class GroupCommit {
         rows = await this.#driver.query<RefusalRow>(statement.text, statement.parameters, { prepare: statement.name });
       } catch (error) {
         if (isTransient(error) && !isHeldUp(error)) {
+          this.#counters.repeatedFlushes += 1;
           await pause(backoffMs(attempt), this.#closing.signal);
           continue;
         }
@@ -175,6 +174,7 @@ export class GroupCommit {
         this.#retryLater(group, heldUpDelay(write));
         return;
       }
+      this.#counters.refusedWrites += 1;
       settleRefused(write, error);
     }
     this.#busy.delete(group.token);
@@ -207,7 +207,8 @@ export class GroupCommit {
       const write = part[row.item - 1];
       if (write === undefined) continue;
       answers.set(write, row);
-      if (row.answer === 'conflict') this.#versionConflicts += 1;
+      if (row.answer === 'conflict') this.#counters.versionConflicts += 1;
+      else if (row.answer === 'locked') this.#counters.lockedRows += 1;
     }
     return answers;
   }

@@ -8,6 +8,7 @@ import type {
   ControlCause,
   DeleteOptions,
   ForkOptions,
+  OverviewRow,
   OwnershipRow,
   PageQuery,
   RecordPage,
@@ -94,6 +95,10 @@ export class PostgresAdminStore implements AdminStore {
 
   unservedVersions(limit: number): Promise<readonly UnservedVersionRow[]> {
     return this.#reader.unservedVersions(limit);
+  }
+
+  overview(limit: number): Promise<readonly OverviewRow[]> {
+    return this.#reader.overview(limit);
   }
 
   close(): Promise<void> {

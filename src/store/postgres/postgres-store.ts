@@ -5,6 +5,7 @@ import { DatabaseError } from '../../errors/database-errors.js';
 import { StoreClosedError } from '../../errors/store-errors.js';
 import { HEARTBEATS_PER_LEASE } from '../store.js';
 import type { StreamReads, StreamWrite, StreamWriteAnswer } from '../stream-store.js';
+import { newStoreCounters } from '../store-counters.js';
 import type {
   ClaimAnswer,
   ClaimRequest,
@@ -95,6 +96,7 @@ export interface PostgresStoreOptions {
 
 /** The store on PostgreSQL: calls the functions of sql/functions by name, and nothing else. */
 export class PostgresStore implements Store {
+  readonly counters = newStoreCounters();
   readonly #driver: Driver;
   readonly #schema: string;
   readonly #notifications: boolean;
@@ -114,16 +116,12 @@ export class PostgresStore implements Store {
     this.#driver = driver;
     this.#schema = schema;
     this.#notifications = notifications;
-    this.#writer = new GroupCommit(driver, schema);
+    this.#writer = new GroupCommit(driver, schema, this.counters);
     this.#announcer = new IdAnnouncer(driver, `${schema}.outcome`, COLLECT_OUTCOMES_MS);
     this.#messageAnnouncer = new IdAnnouncer(driver, `${schema}.message`, COLLECT_MESSAGES_MS);
     this.#streamAnnouncer = new IdAnnouncer(driver, `${schema}.stream`, COLLECT_STREAMS_MS);
     this.#workAnnouncer = new WorkAnnouncer(driver, `${schema}.work`);
     this.streams = new PostgresStreamReads((prepare, text, parameters) => this.#ask(prepare, text, parameters), schema);
-  }
-
-  get versionConflicts(): number {
-    return this.#writer.versionConflicts;
   }
 
   start(request: StartRequest): Promise<StartAnswer> {
@@ -359,7 +357,9 @@ export class PostgresStore implements Store {
     const channels = ['control', 'outcome', 'message', 'stream', 'work'].map((topic) => `${this.#schema}.${topic}`);
     this.#stream = this.#driver.listen(channels, {
       onListening: hints.onGap,
-      onLost: () => undefined,
+      onLost: () => {
+        this.counters.listenerGaps += 1;
+      },
       onNotification: (channel, payload) => {
         const topic = channel.slice(this.#schema.length + 1);
         if (topic === 'control') {
