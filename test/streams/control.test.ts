@@ -174,10 +174,11 @@ test('C69 a reader that has got what a rewind takes back is told so; one that ha
   const ahead = holdfast.readStream(name, 's')[Symbol.asyncIterator]();
   expect((await ahead.next()).value).toMatchObject({ offset: 0, value: 'slow 1 begins' });
   expect((await ahead.next()).value).toMatchObject({ offset: 1, value: 'quick' });
-  const waiting = ahead.next();
+  // Awaited below: it can be told before the rewind's own reply arrives.
+  const told = expect(ahead.next()).rejects.toMatchObject({ code: 'STREAM_REWRITTEN', offset: 2 });
   const behind = values(holdfast.readStream(name, 's', { from: 2 }));
   await bed.sql.query(`SELECT holdfast.rewind_workflow($1, gen_random_uuid(), 'me', NULL, 0, '"x"')`, [name]);
-  await expect(waiting).rejects.toMatchObject({ code: 'STREAM_REWRITTEN', offset: 2 });
+  await told;
   gateOf(`${name} slow goes on`).open();
   await holdfast.handle(name).result();
   expect(await behind).toEqual((await values(holdfast.readStream(name, 's'))).slice(2));
