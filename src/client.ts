@@ -3,6 +3,7 @@ import { Admin } from './admin/admin.js';
 import type { Duration } from './api/duration.js';
 import type { GetEventOptions, SendOptions } from './api/messages.js';
 import type { EnqueueItem, EnqueueOptions, QueueOperations } from './api/queue.js';
+import type { ScheduleOperations } from './api/schedule.js';
 import type { ReadStreamOptions, StreamEntry } from './api/stream.js';
 import type { WorkflowHandle } from './api/workflow-handle.js';
 import { checkClientOptions, type ClientOptions, type ClientSettings } from './client-options.js';
@@ -17,6 +18,7 @@ import { HoldfastClosedError, WorkflowNotRegisteredError } from './errors/usage-
 import { encodeFixedErrors } from './fixed-errors.js';
 import { Enqueuer, type EnqueueResult } from './fleet/enqueuer.js';
 import { Queues } from './fleet/queues.js';
+import { Schedules } from './fleet/schedules.js';
 import { assertOneVersion } from './loaded-copies.js';
 import { DEFAULT_POLL_MS } from './launch-options.js';
 import { makeSerializer } from './make-serializer.js';
@@ -25,6 +27,7 @@ import { openDatabase } from './open-database.js';
 import { stderrLogger } from './stderr-logger.js';
 import { PostgresAdminStore } from './store/postgres/postgres-admin-store.js';
 import { PostgresQueueStore } from './store/postgres/postgres-queue-store.js';
+import { PostgresScheduleStore } from './store/postgres/postgres-schedule-store.js';
 import { PostgresStore } from './store/postgres/postgres-store.js';
 import type { ValueSerializer } from './values/index.js';
 
@@ -49,11 +52,14 @@ export class HoldfastClient {
   readonly admin: Admin;
   /** Defines, changes, pauses and shows queues. */
   readonly queues: QueueOperations;
+  /** Defines, changes, pauses, triggers, backfills and shows schedules; executors fire them. */
+  readonly schedules: ScheduleOperations;
   readonly #driver: Driver;
   readonly #stopDatabase: () => Promise<void>;
   readonly #store: PostgresStore;
   readonly #adminStore: PostgresAdminStore;
   readonly #queueStore: PostgresQueueStore;
+  readonly #scheduleStore: PostgresScheduleStore;
   readonly #waiter: OutcomeWaiter;
   readonly #streamWatcher: StreamWatcher;
   readonly #enqueuer: Enqueuer;
@@ -130,6 +136,8 @@ export class HoldfastClient {
         prepareStart(definition, args, startOptions, workflowId, serializer),
       handleOf: (workflowId) => new Handle(this.#handles, workflowId),
     });
+    this.#scheduleStore = new PostgresScheduleStore({ driver, schema });
+    this.schedules = this.#makeSchedules(serializer, cancelledError);
     this.#listen();
   }
 
@@ -238,6 +246,7 @@ export class HoldfastClient {
         this.#messaging.arrivals.check(workflowIds);
       },
       onWork: () => undefined,
+      onSchedules: () => undefined,
       onGap: () => {
         this.#messaging.arrivals.check(null);
         this.#streamWatcher.hint(null);
@@ -251,10 +260,24 @@ export class HoldfastClient {
     this.#messaging.close();
     this.#streamWatcher.close();
     this.#queueStore.close();
+    this.#scheduleStore.close();
     await this.#store.close();
     await this.#adminStore.close();
     await this.#driver.close();
     await this.#stopDatabase();
+  }
+
+  #makeSchedules(serializer: ValueSerializer, cancelledError: string): Schedules {
+    return new Schedules({
+      store: this.#scheduleStore,
+      serializer,
+      resolve: definitionFor,
+      prepare: (definition, args, options, workflowId) =>
+        prepareStart(definition, args, options, workflowId, serializer),
+      cancelledError,
+      handleOf: (workflowId) => new Handle(this.#handles, workflowId),
+      onFired: () => undefined,
+    });
   }
 
   #assertOpen(): void {

@@ -6,6 +6,7 @@ import type { Duration } from './api/duration.js';
 import type { Logger } from './api/logger.js';
 import type { ShutdownSignal } from './shutdown-signals.js';
 import type { QueueDefinition } from './api/queue.js';
+import type { AnySchedule } from './api/schedule.js';
 
 /** What `Holdfast.launch` takes. Everything but `workflows` has a default. */
 export interface HoldfastOptions {
@@ -19,6 +20,11 @@ export interface HoldfastOptions {
    * at run time outlives restarts. Every executor serves all queues, declared by itself or not. Default: none.
    */
   readonly queues?: readonly QueueDefinition[];
+  /**
+   * Schedules to be there, each of a workflow among `workflows`. A declaration is applied as those of queues are, and none of them
+   * moves the next tick of another. One that is declared no more stays, until it is deleted. Default: none.
+   */
+  readonly schedules?: readonly AnySchedule[];
   /**
    * Where the records are: a connection string, a `Pool` of `pg`, or an `sql` of `postgres`. A pool that is given stays the
    * caller's: Holdfast does not end it. Default: the environment variable `DATABASE_URL`; without that, an embedded

@@ -6,6 +6,7 @@ import type { Logger } from './api/logger.js';
 import type { GetEventOptions, SendOptions } from './api/messages.js';
 import type { MetricsSnapshot } from './api/metrics.js';
 import type { EnqueueItem, EnqueueOptions, QueueOperations } from './api/queue.js';
+import type { AnySchedule, CheckedSchedules, ScheduleOperations } from './api/schedule.js';
 import type { ReadStreamOptions, StreamEntry } from './api/stream.js';
 import type { WorkflowHandle } from './api/workflow-handle.js';
 import type { StartOptions } from './api/workflow-options.js';
@@ -29,6 +30,8 @@ import { DeduplicationSweeper } from './fleet/deduplication-sweeper.js';
 import { Enqueuer, type EnqueueResult } from './fleet/enqueuer.js';
 import { Executor, type ExecutorHealth } from './fleet/executor.js';
 import { checkDeclarations, Queues } from './fleet/queues.js';
+import { Scheduler } from './fleet/scheduler.js';
+import { checkScheduleDeclarations, Schedules } from './fleet/schedules.js';
 import { encodeFixedErrors, type FixedErrors } from './fixed-errors.js';
 import { assertOneVersion } from './loaded-copies.js';
 import { checkOptions, type LaunchSettings } from './launch-options.js';
@@ -43,6 +46,7 @@ import { ShutdownSignals } from './shutdown-signals.js';
 import { stderrLogger } from './stderr-logger.js';
 import { PostgresAdminStore } from './store/postgres/postgres-admin-store.js';
 import { PostgresQueueStore } from './store/postgres/postgres-queue-store.js';
+import { PostgresScheduleStore } from './store/postgres/postgres-schedule-store.js';
 import { PostgresStore } from './store/postgres/postgres-store.js';
 import type { ValueSerializer } from './values/index.js';
 
@@ -63,10 +67,15 @@ export class Holdfast {
   readonly admin: Admin;
   /** Defines, changes, pauses and shows queues. */
   readonly queues: QueueOperations;
+  /** Defines, changes, pauses, triggers, backfills and shows schedules. */
+  readonly schedules: ScheduleOperations;
   readonly #driver: Driver;
   readonly #store: PostgresStore;
   readonly #adminStore: PostgresAdminStore;
   readonly #queueStore: PostgresQueueStore;
+  readonly #scheduleStore: PostgresScheduleStore;
+  readonly #schedules: Schedules;
+  readonly #scheduler: Scheduler;
   readonly #enqueuer: Enqueuer;
   readonly #messaging: Messaging;
   readonly #sweeper: DeduplicationSweeper;
@@ -87,13 +96,16 @@ export class Holdfast {
    * @throws LaunchTimeoutError when the database cannot be reached in time.
    * @throws SchemaTooOldError, SchemaTooNewError, SchemaPermissionError for the schema; see docs/errors.md for all.
    */
-  static async launch(options: HoldfastOptions): Promise<Holdfast> {
+  static async launch<const Declared extends readonly AnySchedule[]>(
+    options: Omit<HoldfastOptions, 'schedules'> & { readonly schedules?: Declared & CheckedSchedules<Declared> },
+  ): Promise<Holdfast> {
     assertOneVersion();
     const settings = checkOptions(options);
     // Before anything is opened: a wrong registration needs no database to be found.
     const catalog = new Catalog(options.workflows);
     const appVersion = appVersionOf(options.appVersion, catalog);
     const queues = checkDeclarations(options.queues ?? []);
+    checkScheduleDeclarations(options.schedules ?? [], (workflow) => catalog.resolve(workflow));
     return replaceRunning(options.hotReloadKey, () =>
       Holdfast.#open({ options, settings, catalog, appVersion }, queues),
     );
@@ -110,6 +122,7 @@ export class Holdfast {
         await encodeFixedErrors(serializer),
       );
       if (queues.length > 0) await holdfast.#queueStore.define(queues, { isDeclaration: true });
+      await holdfast.#schedules.declare(options.schedules ?? []);
       await holdfast.#executor.register();
       holdfast.#run();
       return holdfast;
@@ -174,6 +187,9 @@ export class Holdfast {
       handleOf: (workflowId) => new Handle(this.#handles, workflowId),
     });
     this.#sweeper = new DeduplicationSweeper(this.#queueStore, logger);
+    this.#scheduleStore = new PostgresScheduleStore({ driver, schema });
+    this.schedules = this.#schedules = this.#makeSchedules(parts, errors);
+    this.#scheduler = this.#makeScheduler(parts, errors);
     this.#handles = this.#handleHost(serializer);
     this.#signals = new ShutdownSignals({ signals: options.shutdownOn ?? [], close: () => this.close(), logger });
   }
@@ -370,15 +386,20 @@ export class Holdfast {
       onWork: () => {
         this.#executor.wake();
       },
+      onSchedules: () => {
+        this.#scheduler.wake();
+      },
       onGap: () => {
         this.#messaging.arrivals.check(null);
         this.#waiter.check(null);
         this.#streamWatcher.hint(null);
         this.#executor.wake();
+        this.#scheduler.wake();
       },
     });
     this.#executor.run(this.#engine);
     this.#sweeper.start();
+    this.#scheduler.start();
     this.#signals.start();
   }
 
@@ -399,7 +420,7 @@ export class Holdfast {
   async #close(drainMs: number): Promise<void> {
     this.#engine.stopAccepting();
     await within(this.#executor.stopClaiming(drainMs), FINAL_DRAIN_MS);
-    await within(this.#sweeper.stop(), FINAL_DRAIN_MS);
+    await within(Promise.all([this.#sweeper.stop(), this.#scheduler.stop()]), FINAL_DRAIN_MS);
     await within(this.#engine.idle(), drainMs);
     await within(this.#engine.giveBackAll(), FINAL_DRAIN_MS);
     await within(this.#executor.deregister(), FINAL_DRAIN_MS);
@@ -408,10 +429,37 @@ export class Holdfast {
     this.#waiter.close();
     this.#messaging.close();
     this.#queueStore.close();
+    this.#scheduleStore.close();
     await this.#adminStore.close();
     await this.#driver.close();
     await this.#stopDatabase();
     this.#signals.stop();
+  }
+
+  #makeScheduler({ logger, settings }: Parts, errors: FixedErrors): Scheduler {
+    return new Scheduler({
+      store: this.#scheduleStore,
+      logger,
+      pollMs: settings.pollMs,
+      cancelledError: errors.cancelled,
+      onFired: () => {
+        this.#executor.wake();
+      },
+    });
+  }
+
+  #makeSchedules({ serializer, catalog }: Parts, errors: FixedErrors): Schedules {
+    return new Schedules({
+      store: this.#scheduleStore,
+      serializer,
+      resolve: (workflow) => catalog.resolve(workflow),
+      prepare: (definition, args, options, workflowId) => this.#engine.prepare(definition, args, options, workflowId),
+      cancelledError: errors.cancelled,
+      handleOf: (workflowId) => new Handle(this.#handles, workflowId),
+      onFired: () => {
+        this.#executor.wake();
+      },
+    });
   }
 
   #handleHost(serializer: ValueSerializer): HandleHost {

@@ -21,6 +21,19 @@ export type {
   QueueSettings,
   RateLimit,
 } from './api/queue.js';
+export type {
+  AnySchedule,
+  BackfilledRun,
+  CatchUpPolicy,
+  OverlapPolicy,
+  ScheduleChanges,
+  ScheduleDefinition,
+  ScheduleDetails,
+  ScheduleOperations,
+  ScheduleSettings,
+  ScheduleSummary,
+} from './api/schedule.js';
+export type { StoredValue } from './api/stored-value.js';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './api/standard-schema.js';
 export type { RetryOptions, StepOptions } from './api/step-options.js';
 export type { ReadStreamOptions, StreamEntry, WriteStreamOptions } from './api/stream.js';

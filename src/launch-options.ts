@@ -24,6 +24,7 @@ export const optionsSchema = z.strictObject({
     z.custom<object>((value) => (typeof value === 'object' && value !== null) || typeof value === 'function'),
   ),
   queues: z.array(z.custom<object>((value) => typeof value === 'object' && value !== null)).optional(),
+  schedules: z.array(z.custom<object>((value) => typeof value === 'object' && value !== null)).optional(),
   database: z
     .custom((value) => typeof value === 'string' || typeof value === 'object' || typeof value === 'function')
     .optional(),

@@ -16,6 +16,9 @@
 --   againInMs    ask again after this many milliseconds
 --   soon         ask again soon, and later each time in vain: somebody else is just claiming, or not everything was looked at
 --
+-- In the row of a workflow that a schedule runs, report is a JSON object with schedule, its name, and scheduledMs, the tick in
+-- milliseconds since 1970.
+--
 -- jit: executor has no index to look for leases by, and the cost that a disabled sequential scan is given makes the server
 -- compile the query, for 120 ms at every claim.
 CREATE OR REPLACE FUNCTION claim_work(
@@ -287,7 +290,9 @@ BEGIN
   SELECT t.workflow_id, t.name, t.instance, t.owner_token, t.epoch, t.record_version, t.attempts,
          CASE WHEN t.workflow_id = ANY (v_recovered) THEN 'recovered' ELSE 'claimed' END,
          (extract(epoch FROM t.deadline - v_now) * 1000)::double precision,
-         i.input, t.first_seq, t.epoch > 1 OR t.forked_from IS NOT NULL, NULL::text
+         i.input, t.first_seq, t.epoch > 1 OR t.forked_from IS NOT NULL,
+         CASE WHEN t.schedule IS NOT NULL THEN json_build_object('schedule', t.schedule, 'scheduledMs',
+           (extract(epoch FROM t.scheduled_at) * 1000)::double precision)::text END
     FROM taken t
     LEFT JOIN workflow_input i ON i.workflow_id = t.workflow_id;
 END

@@ -54,12 +54,12 @@ BEGIN
   SELECT count(*) INTO v_copied FROM record_before(p_workflow_id, p_from_step);
   INSERT INTO workflow_status (workflow_id, name, instance, status, record_version, max_attempts, app_version, timeout_ms,
                                deadline, attributes, forked_from, queue, priority, partition_key, queued_at, first_seq,
-                               created_at, updated_at)
+                               schedule, scheduled_at, schedule_cause, created_at, updated_at)
   VALUES (p_new_id, v_source.name, v_source.instance, 'ENQUEUED', v_copied + 1, v_source.max_attempts,
           coalesce(p_app_version, v_source.app_version), v_source.timeout_ms,
           CASE WHEN v_source.queue IS NULL THEN v_now + v_source.timeout_ms * interval '1 ms' END, v_source.attributes,
           p_workflow_id, v_source.queue, v_source.priority, v_source.partition_key, v_now, v_source.first_seq,
-          v_now, v_now)
+          v_source.schedule, v_source.scheduled_at, CASE WHEN v_source.schedule IS NOT NULL THEN 'fork' END, v_now, v_now)
   ON CONFLICT (workflow_id) DO NOTHING;
   IF NOT FOUND THEN
     -- The insert has waited for whoever was making that ID: a first try of this call, possibly.

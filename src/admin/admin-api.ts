@@ -1,3 +1,4 @@
+import type { StoredValue } from '../api/stored-value.js';
 import type { WorkflowStatus } from '../api/workflow-handle.js';
 
 /**
@@ -240,11 +241,6 @@ export interface WorkflowFilter extends PageRequest {
   readonly payload?: boolean;
 }
 
-/** A stored value; as it is stored where it cannot be read, which concerns this value only. */
-export type StoredValue =
-  | { readonly readable: true; readonly value: unknown }
-  | { readonly readable: false; readonly text: string; readonly error: Error };
-
 export interface WorkflowDetails {
   readonly workflowId: string;
   readonly name: string;
@@ -277,6 +273,12 @@ export interface WorkflowDetails {
     readonly key: string | null;
     /** Held until the workflow has ended. */
     readonly deduplicationId: string | null;
+  } | null;
+  /** Of a run of a schedule: the tick it runs for, and why it came to be. */
+  readonly schedule: {
+    readonly name: string;
+    readonly scheduledAt: Date;
+    readonly cause: 'tick' | 'trigger' | 'backfill' | 'fork';
   } | null;
   /** Why a person has to look. */
   readonly attention: { readonly code: string; readonly detail: string | null } | null;

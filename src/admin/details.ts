@@ -1,5 +1,6 @@
 import type { AuditRow, StepRow, WorkflowRecord } from '../store/admin-store.js';
-import type { AuditDetails, StepDetails, StoredValue, WorkflowDetails } from './admin-api.js';
+import type { StoredValue } from '../api/stored-value.js';
+import type { AuditDetails, StepDetails, WorkflowDetails } from './admin-api.js';
 
 export interface ValueReader {
   /**
@@ -16,9 +17,9 @@ export async function workflowDetails(record: WorkflowRecord, reader: ValueReade
   const { input, output, error } = payload;
   return {
     ...details,
-    ...(input !== null && { input: await read(input, reader) }),
-    ...(output !== null && { output: await read(output, reader) }),
-    ...(error !== null && { error: await read(error, reader) }),
+    ...(input !== null && { input: await readStoredValue(input, reader) }),
+    ...(output !== null && { output: await readStoredValue(output, reader) }),
+    ...(error !== null && { error: await readStoredValue(error, reader) }),
   };
 }
 
@@ -28,8 +29,8 @@ export async function stepDetails(row: StepRow, reader: ValueReader): Promise<St
   const { output, error, attemptErrors } = payload;
   return {
     ...details,
-    ...(output !== null && { output: await read(output, reader) }),
-    ...(error !== null && { error: await read(error, reader) }),
+    ...(output !== null && { output: await readStoredValue(output, reader) }),
+    ...(error !== null && { error: await readStoredValue(error, reader) }),
     ...(attemptErrors !== null && { attemptErrors: await readList(attemptErrors, reader) }),
   };
 }
@@ -39,7 +40,7 @@ export function auditDetails(row: AuditRow): AuditDetails {
 }
 
 /** An unreadable value is shown as it is stored: it must not hide the list that it is part of. */
-async function read(text: string, { decode }: ValueReader): Promise<StoredValue> {
+export async function readStoredValue(text: string, { decode }: ValueReader): Promise<StoredValue> {
   try {
     const decoded = decode(text);
     // Only a promise is awaited: a value may have a `then` of its own.
@@ -57,8 +58,8 @@ async function readList(text: string, reader: ValueReader): Promise<readonly Sto
   } catch {
     parsed = undefined;
   }
-  if (!Array.isArray(parsed)) return [await read(text, reader)];
-  return Promise.all((parsed as unknown[]).map((entry) => read(JSON.stringify(entry), reader)));
+  if (!Array.isArray(parsed)) return [await readStoredValue(text, reader)];
+  return Promise.all((parsed as unknown[]).map((entry) => readStoredValue(JSON.stringify(entry), reader)));
 }
 
 /** The column's type is `jsonb`, so the text is JSON. */

@@ -25,6 +25,8 @@ export interface WorkflowContext {
    * Giving back at shutdown does not; resume and rewind begin again at one.
    */
   readonly attempt: number;
+  /** In a run of a schedule: which one, and the tick it runs for, the same on every replay and in a fork. */
+  readonly schedule: { readonly name: string; readonly scheduledAt: Date } | undefined;
   /** Fires when this execution may no longer write. */
   readonly signal: AbortSignal;
 }

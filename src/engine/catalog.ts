@@ -55,6 +55,18 @@ export class Catalog {
     return definition;
   }
 
+  /** The definition of a workflow function or name, checked to be one that is registered here. */
+  resolve(workflow: unknown): WorkflowDefinition {
+    if (typeof workflow !== 'string') return this.definitionOf(workflow);
+    const definition = this.find(workflow);
+    if (definition === undefined) {
+      throw new WorkflowNotRegisteredError(
+        `There is no workflow "${workflow}" here. Add its class, object or function to "workflows" of launch.`,
+      );
+    }
+    return definition;
+  }
+
   /** @throws WorkflowNotRegisteredError */
   assertRegistered(definition: WorkflowDefinition): void {
     if (this.#entries.get(definition.name)?.definition !== definition) {

@@ -156,8 +156,8 @@ export class Engine implements ExecutionHost {
         .catch(() => undefined);
       return;
     }
-    const { ownership, input, firstSeq, attempts: attempt, deadlineInMs, history } = claimed;
-    this.#run({ definition, ownership, self, input, firstSeq, attempt, deadlineInMs, history, requeues });
+    const { ownership, input, firstSeq, attempts: attempt, deadlineInMs, history, schedule } = claimed;
+    this.#run({ definition, ownership, self, input, firstSeq, attempt, deadlineInMs, history, schedule, requeues });
   }
 
   instanceNameOf(definition: WorkflowDefinition, self: unknown): string | undefined {

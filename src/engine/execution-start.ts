@@ -1,4 +1,4 @@
-import type { Ownership, RecordedStep } from '../store/store.js';
+import type { Ownership, RecordedStep, ScheduleTick } from '../store/store.js';
 import type { WorkflowDefinition } from './definitions.js';
 
 /** What an execution is made of. */
@@ -13,6 +13,7 @@ export interface ExecutionStart {
   readonly attempt: number;
   readonly deadlineInMs: number | null;
   readonly history: readonly RecordedStep[];
+  readonly schedule?: ScheduleTick | undefined;
   /** How often in a row this workflow was requeued without progress. */
   readonly requeues: number;
 }

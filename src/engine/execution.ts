@@ -110,7 +110,7 @@ export class Execution implements RunningExecution {
   }
 
   context(): WorkflowContext {
-    return workflowContext(this);
+    return workflowContext(this, this.#start.schedule);
   }
 
   /** Runs the workflow's function and records what comes of it. Never rejects. */

@@ -162,6 +162,11 @@ export interface WorkflowRecord {
     readonly key: string | null;
     readonly deduplicationId: string | null;
   } | null;
+  readonly schedule: {
+    readonly name: string;
+    readonly scheduledAt: Date;
+    readonly cause: 'tick' | 'trigger' | 'backfill' | 'fork';
+  } | null;
   readonly attention: { readonly code: string; readonly detail: string | null } | null;
   readonly createdAt: Date;
   readonly updatedAt: Date;

@@ -360,6 +360,14 @@ export interface ClaimedWorkflow {
   /** The number of the run's first call; more than 0 after continue-as-new. */
   readonly firstSeq: number;
   readonly history: readonly RecordedStep[];
+  /** Of a run of a schedule. */
+  readonly schedule: ScheduleTick | undefined;
+}
+
+/** The moment for which a schedule runs a workflow. */
+export interface ScheduleTick {
+  readonly name: string;
+  readonly scheduledAt: Date;
 }
 
 /** One entry of a workflow's history, in the order of `recordVersion`. */
@@ -393,6 +401,8 @@ export interface StoreHints {
   readonly onStreams: (workflowIds: readonly string[] | null) => void;
   /** There may be something to claim. */
   readonly onWork: () => void;
+  /** Schedules were changed. */
+  readonly onSchedules: () => void;
   /** Hints may have been lost: whoever waits must look. */
   readonly onGap: () => void;
 }

@@ -15,7 +15,8 @@ export const WORKFLOW_COLUMNS = `
   ${ms('(l.workflow).deadline')} AS deadline, (l.workflow).parent_id, (l.workflow).parent_seq,
   (l.workflow).parent_close, (l.workflow).forked_from, (l.workflow).attributes::text AS attributes,
   (l.workflow).queue, (l.workflow).priority, nullif((l.workflow).partition_key, '') AS partition_key,
-  (l.workflow).deduplication_id, (l.workflow).attention, (l.workflow).attention_detail, ${ms('(l.workflow).created_at')} AS created_at,
+  (l.workflow).deduplication_id, (l.workflow).schedule, ${ms('(l.workflow).scheduled_at')} AS scheduled_at,
+  (l.workflow).schedule_cause, (l.workflow).attention, (l.workflow).attention_detail, ${ms('(l.workflow).created_at')} AS created_at,
   ${ms('(l.workflow).updated_at')} AS updated_at, ${ms('(l.workflow).started_at')} AS started_at,
   ${ms('(l.workflow).completed_at')} AS completed_at, l.created_us::text AS created_us, l.input, l.output, l.error,
   l.has_more`;
@@ -44,6 +45,9 @@ export interface WorkflowSqlRow extends SqlRow {
   readonly priority: number;
   readonly partition_key: string | null;
   readonly deduplication_id: string | null;
+  readonly schedule: string | null;
+  readonly scheduled_at: number | null;
+  readonly schedule_cause: 'tick' | 'trigger' | 'backfill' | 'fork' | null;
   readonly attention: string | null;
   readonly attention_detail: string | null;
   readonly created_at: number;
@@ -90,6 +94,10 @@ export function toWorkflowRecord(row: WorkflowSqlRow, withPayload: boolean): Wor
             key: row.partition_key,
             deduplicationId: row.deduplication_id,
           },
+    schedule:
+      row.schedule === null || row.scheduled_at === null || row.schedule_cause === null
+        ? null
+        : { name: row.schedule, scheduledAt: new Date(row.scheduled_at), cause: row.schedule_cause },
     attention: row.attention === null ? null : { code: row.attention, detail: row.attention_detail },
     createdAt: new Date(row.created_at),
     updatedAt: new Date(row.updated_at),

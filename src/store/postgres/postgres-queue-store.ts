@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Driver, SqlParameter, SqlRow } from '../../drivers/driver.js';
-import { StoreClosedError } from '../../errors/store-errors.js';
 import type {
   CountedQueue,
   EnqueueAnswer,
@@ -10,7 +9,7 @@ import type {
   StoredQueue,
 } from '../queue-store.js';
 import type { EnqueueRequest } from '../store.js';
-import { backoffMs, pause } from './backoff.js';
+import { askAgain } from './ask-again.js';
 import {
   answersOf,
   enqueueStatement,
@@ -19,11 +18,7 @@ import {
   type NoncedRequest,
 } from './enqueue-statement.js';
 import { RequestWriter } from './request-writer.js';
-import { isTransient } from './transient-errors.js';
 import { WorkAnnouncer } from './work-announcer.js';
-
-/** How long a call about queues is tried again before it is given up, in milliseconds. */
-const RETRY_FOR_MS = 60_000;
 
 const QUEUE_COLUMNS = `
   (l.definition).name, (l.definition).concurrency, (l.definition).executor_concurrency, (l.definition).key_concurrency,
@@ -135,18 +130,8 @@ export class PostgresQueueStore implements QueueStore {
     return this.#ask<QueueRow>(`SELECT ${QUEUE_COLUMNS} FROM ${this.#call('list_queues')}($1::text) l`, [name]);
   }
 
-  /** Only for what may safely happen twice. */
-  async #ask<Row extends SqlRow>(text: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
-    const giveUpAt = performance.now() + RETRY_FOR_MS;
-    for (let attempt = 1; ; attempt++) {
-      if (this.#closing.signal.aborted) throw new StoreClosedError('The store is closed.');
-      try {
-        return await this.#driver.query<Row>(text, parameters);
-      } catch (error) {
-        if (!isTransient(error) || performance.now() >= giveUpAt) throw error;
-        await pause(backoffMs(attempt), this.#closing.signal);
-      }
-    }
+  #ask<Row extends SqlRow>(text: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
+    return askAgain<Row>(this.#driver, this.#closing.signal, text, parameters);
   }
 
   #call(functionName: string): string {

@@ -83,6 +83,8 @@ const COLLECT_MESSAGES_MS = 2;
 const DRAIN_CHECK_MS = 5;
 /** Wake-ups looked at before a claim. */
 const WAKEUPS_PER_CLAIM = 1_000;
+/** What define_schedules and update_schedule send on the channel of work. */
+const SCHEDULES_CHANGED = 'schedules';
 /** Longest wait for the reply to a heartbeat, and as a part of the lease: later it would be of no use. */
 const HEARTBEAT_TIMEOUT_MS = 5_000;
 
@@ -371,6 +373,7 @@ export class PostgresStore implements Store {
           hints.onStreams(workflowIds);
         } else if (topic === 'message') hints.onMessages(parseWorkflowIds(payload));
         else if (topic === 'stream') hints.onStreams(parseWorkflowIds(payload));
+        else if (payload === SCHEDULES_CHANGED) hints.onSchedules();
         else hints.onWork();
       },
     });

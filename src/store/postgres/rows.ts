@@ -5,6 +5,7 @@ import type {
   FoundEvent,
   FoundOutcome,
   RecordedStep,
+  ScheduleTick,
   StepKind,
   TerminalStatus,
 } from '../store.js';
@@ -29,6 +30,8 @@ export interface ClaimRow extends SqlRow {
   readonly input: string | null;
   readonly first_seq: number;
   readonly has_history: boolean;
+  /** JSON: the schedule whose run it is. */
+  readonly report: string | null;
 }
 
 /** The last row of a claim: what waits in queues. */
@@ -111,7 +114,14 @@ export function toClaimed(rows: readonly ClaimRow[], history: readonly HistoryRo
     input: row.input ?? '',
     firstSeq: row.first_seq,
     history: steps.get(row.workflow_id) ?? [],
+    schedule: toScheduleTick(row.report),
   }));
+}
+
+function toScheduleTick(report: string | null): ScheduleTick | undefined {
+  if (report === null) return undefined;
+  const { schedule, scheduledMs } = JSON.parse(report) as { readonly schedule: string; readonly scheduledMs: number };
+  return { name: schedule, scheduledAt: new Date(scheduledMs) };
 }
 
 /** What the report says; without one, nothing waits in queues. */

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import type { AnySchedule, ScheduleChanges } from '../api/schedule.js';
+import { InvalidArgumentError } from '../errors/admin-errors.js';
+
+const LONGEST_NAME_BYTES = 255;
+
+const duration = z.union([z.number(), z.string()]);
+const attributes = z.custom<object>((value) => typeof value === 'object' && value !== null, 'must be an object');
+const settings = {
+  cron: z.string(),
+  timeZone: z.string().optional(),
+  catchUp: z.enum(['none', 'last', 'all']).optional(),
+  overlap: z.enum(['skip', 'queue', 'cancel']).optional(),
+  queue: z.string().optional(),
+  priority: z.number().optional(),
+  key: z.string().optional(),
+  timeout: duration.optional(),
+  maxAttempts: z.number().optional(),
+  attributes: attributes.optional(),
+  args: z.array(z.unknown()).optional(),
+};
+const definitionSchema = z.strictObject({
+  ...settings,
+  name: z.string(),
+  workflow: z.custom(
+    (value) => typeof value === 'string' || typeof value === 'function',
+    'must be a workflow or its name',
+  ),
+  instance: z.string().optional(),
+});
+const changesSchema = z.strictObject({
+  ...settings,
+  cron: settings.cron.optional(),
+  queue: settings.queue.nullable(),
+  key: settings.key.nullable(),
+  timeout: settings.timeout.nullable(),
+  attributes: settings.attributes.nullable(),
+});
+
+/** @throws InvalidArgumentError naming whatever is not of the documented form. */
+export function checkDefinition(definition: AnySchedule): void {
+  check(definitionSchema, definition, 'The definition of a schedule is');
+  checkScheduleName(definition.name);
+}
+
+/** @throws InvalidArgumentError */
+export function checkChanges(changes: ScheduleChanges): void {
+  check(changesSchema, changes, 'The changes of a schedule are');
+}
+
+/** @throws InvalidArgumentError */
+export function checkScheduleName(name: unknown): string {
+  if (typeof name !== 'string' || name === '' || Buffer.byteLength(name) > LONGEST_NAME_BYTES) {
+    throw new InvalidArgumentError(`A schedule name must be a text of 1 to ${String(LONGEST_NAME_BYTES)} bytes.`);
+  }
+  if (/\0|\p{Surrogate}/u.test(name)) {
+    throw new InvalidArgumentError('A schedule name must not contain NUL or half of a surrogate pair.');
+  }
+  return name;
+}
+
+function check(schema: z.ZodType, value: unknown, what: string): void {
+  const checked = schema.safeParse(value);
+  if (checked.success) return;
+  const list = checked.error.issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`).join('; ');
+  throw new InvalidArgumentError(`${what} not right (${list}). Nothing was written.`, { cause: checked.error });
+}
