@@ -4,28 +4,31 @@ import type { Driver } from '../../drivers/driver.js';
 const MAX_PAYLOAD_BYTES = 7_500;
 
 /**
- * Tells other processes of which workflows there is news. Apart from the writes, since a NOTIFY inside a transaction takes a
- * lock that all commits of the database share. Losing one costs its waiter a poll.
+ * Tells other processes of which workflows there is news: the first time at once, and whatever comes soon after it together.
+ * Apart from the writes, since a NOTIFY inside a transaction takes a lock that all commits of the database share. Losing one
+ * costs its waiter a poll.
  */
 export class IdAnnouncer {
   readonly #driver: Driver;
   readonly #channel: string;
-  readonly #collectMs: number;
+  readonly #gapMs: number;
+  /** When the last notification was sent (monotonic). */
+  #sentAt = -Infinity;
   #workflowIds = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  /** @param collectMs How long IDs are collected before they are sent, in milliseconds. */
-  constructor(driver: Driver, channel: string, collectMs: number) {
+  /** @param gapMs Least time between two notifications, in milliseconds. */
+  constructor(driver: Driver, channel: string, gapMs: number) {
     this.#driver = driver;
     this.#channel = channel;
-    this.#collectMs = collectMs;
+    this.#gapMs = gapMs;
   }
 
   announce(workflowId: string): void {
     if (this.#closed) return;
     this.#workflowIds.add(workflowId);
-    this.#timer ??= setTimeout(() => void this.#send(), this.#collectMs);
+    this.#timer ??= this.#arm();
   }
 
   close(): void {
@@ -33,7 +36,13 @@ export class IdAnnouncer {
     clearTimeout(this.#timer);
   }
 
+  /** Never within the current round of the event loop: what one flush has recorded is announced together. */
+  #arm(): NodeJS.Timeout {
+    return setTimeout(() => void this.#send(), Math.max(0, this.#sentAt + this.#gapMs - performance.now()));
+  }
+
   async #send(): Promise<void> {
+    this.#sentAt = performance.now();
     const list = JSON.stringify([...this.#workflowIds]);
     this.#workflowIds = new Set();
     // The empty payload means "any": too many to name.
@@ -45,10 +54,7 @@ export class IdAnnouncer {
     } catch {
       // A hint that was not given: pollers find what is new.
     } finally {
-      this.#timer = undefined;
-      if (this.#workflowIds.size > 0 && !this.#closed) {
-        this.#timer = setTimeout(() => void this.#send(), this.#collectMs);
-      }
+      this.#timer = this.#workflowIds.size > 0 && !this.#closed ? this.#arm() : undefined;
     }
   }
 }

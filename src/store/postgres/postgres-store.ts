@@ -73,12 +73,12 @@ import { PostgresStreamReads } from './stream-reads.js';
 import { isTransient } from './transient-errors.js';
 import { WorkAnnouncer } from './work-announcer.js';
 
-/** How long outcomes are collected before other processes are told, in milliseconds. */
-const COLLECT_OUTCOMES_MS = 20;
+/** Least time between two notifications of outcomes, in milliseconds. */
+const OUTCOMES_GAP_MS = 20;
 /** The same for entries of streams. */
-const COLLECT_STREAMS_MS = 20;
+const STREAMS_GAP_MS = 20;
 /** The same for messages and events: their senders and receivers often wait for each other in turn. */
-const COLLECT_MESSAGES_MS = 2;
+const MESSAGES_GAP_MS = 2;
 /** How often a store that is closing looks whether its writes are through, in milliseconds. */
 const DRAIN_CHECK_MS = 5;
 /** Wake-ups looked at before a claim. */
@@ -119,9 +119,9 @@ export class PostgresStore implements Store {
     this.#schema = schema;
     this.#notifications = notifications;
     this.#writer = new GroupCommit(driver, schema, this.counters);
-    this.#announcer = new IdAnnouncer(driver, `${schema}.outcome`, COLLECT_OUTCOMES_MS);
-    this.#messageAnnouncer = new IdAnnouncer(driver, `${schema}.message`, COLLECT_MESSAGES_MS);
-    this.#streamAnnouncer = new IdAnnouncer(driver, `${schema}.stream`, COLLECT_STREAMS_MS);
+    this.#announcer = new IdAnnouncer(driver, `${schema}.outcome`, OUTCOMES_GAP_MS);
+    this.#messageAnnouncer = new IdAnnouncer(driver, `${schema}.message`, MESSAGES_GAP_MS);
+    this.#streamAnnouncer = new IdAnnouncer(driver, `${schema}.stream`, STREAMS_GAP_MS);
     this.#workAnnouncer = new WorkAnnouncer(driver, `${schema}.work`);
     this.streams = new PostgresStreamReads((prepare, text, parameters) => this.#ask(prepare, text, parameters), schema);
   }
