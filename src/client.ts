@@ -1,3 +1,8 @@
+import { hostname } from 'node:os';
+import type { LeaseOperations } from './api/lease.js';
+import type { Leases } from './effects/leases.js';
+import { leasesOn } from './effects/leases-on.js';
+import { within } from './engine/timer.js';
 import { onAbort } from './engine/abort-wait.js';
 import { Admin } from './admin/admin.js';
 import type { Duration } from './api/duration.js';
@@ -31,6 +36,9 @@ import { PostgresScheduleStore } from './store/postgres/postgres-schedule-store.
 import { PostgresStore } from './store/postgres/postgres-store.js';
 import type { ValueSerializer } from './values/index.js';
 
+/** How long a client that closes tries to give up its leases, in milliseconds. */
+const FINAL_RELEASE_MS = 2_000;
+
 /** A workflow to be started by a client: its function, or only its name. */
 type Target<Arguments extends unknown[], Result> = string | ((...args: Arguments) => Promise<Result>);
 
@@ -54,6 +62,9 @@ export class HoldfastClient {
   readonly queues: QueueOperations;
   /** Defines, changes, pauses, triggers, backfills and shows schedules; executors fire them. */
   readonly schedules: ScheduleOperations;
+  /** Named leases, leader election and fences. */
+  readonly leases: LeaseOperations;
+  readonly #leases: Leases;
   readonly #driver: Driver;
   readonly #stopDatabase: () => Promise<void>;
   readonly #store: PostgresStore;
@@ -138,6 +149,10 @@ export class HoldfastClient {
     });
     this.#scheduleStore = new PostgresScheduleStore({ driver, schema });
     this.schedules = this.#makeSchedules(serializer, cancelledError);
+    const logger = options.logger ?? stderrLogger;
+    const heldBy = (): string => `a client, process ${String(process.pid)} on ${hostname()}`;
+    this.#leases = leasesOn({ driver, schema, logger, heldBy });
+    this.leases = this.#leases;
     this.#listen();
   }
 
@@ -256,6 +271,7 @@ export class HoldfastClient {
   }
 
   async #close(): Promise<void> {
+    await within(this.#leases.close(), FINAL_RELEASE_MS);
     this.#waiter.close();
     this.#messaging.close();
     this.#streamWatcher.close();

@@ -28,6 +28,9 @@ import { within } from './engine/timer.js';
 import { checkWorkflowId } from './engine/workflow-id.js';
 import { DeduplicationSweeper } from './fleet/deduplication-sweeper.js';
 import { Enqueuer, type EnqueueResult } from './fleet/enqueuer.js';
+import type { LeaseOperations } from './api/lease.js';
+import type { Leases } from './effects/leases.js';
+import { leasesOn } from './effects/leases-on.js';
 import { Executor, type ExecutorHealth } from './fleet/executor.js';
 import { checkDeclarations, Queues } from './fleet/queues.js';
 import { Scheduler } from './fleet/scheduler.js';
@@ -69,6 +72,9 @@ export class Holdfast {
   readonly queues: QueueOperations;
   /** Defines, changes, pauses, triggers, backfills and shows schedules. */
   readonly schedules: ScheduleOperations;
+  /** Named leases, leader election and fences. */
+  readonly leases: LeaseOperations;
+  readonly #leases: Leases;
   readonly #driver: Driver;
   readonly #store: PostgresStore;
   readonly #adminStore: PostgresAdminStore;
@@ -142,13 +148,7 @@ export class Holdfast {
     this.#store = new PostgresStore({ driver, schema, notifications: options.notifications ?? true });
     const waitPollMs = Math.min(OUTCOME_POLL_MS, settings.pollMs);
     this.#waiter = new OutcomeWaiter(this.#store, waitPollMs);
-    this.#messaging = new Messaging({
-      driver,
-      schema,
-      store: this.#store,
-      serializer,
-      pollMs: waitPollMs,
-    });
+    this.#messaging = new Messaging({ driver, schema, store: this.#store, serializer, pollMs: waitPollMs });
     this.#streamWatcher = new StreamWatcher(this.#store.streams, waitPollMs);
     this.#executor = new Executor({
       store: this.#store,
@@ -186,6 +186,8 @@ export class Holdfast {
       prepare: (definition, args, options, workflowId) => this.#engine.prepare(definition, args, options, workflowId),
       handleOf: (workflowId) => new Handle(this.#handles, workflowId),
     });
+    this.#leases = leasesOn({ driver, schema, logger, heldBy: () => this.executorId });
+    this.leases = this.#leases;
     this.#sweeper = new DeduplicationSweeper(this.#queueStore, logger);
     this.#scheduleStore = new PostgresScheduleStore({ driver, schema });
     this.schedules = this.#schedules = this.#makeSchedules(parts, errors);
@@ -423,6 +425,7 @@ export class Holdfast {
     await within(Promise.all([this.#sweeper.stop(), this.#scheduler.stop()]), FINAL_DRAIN_MS);
     await within(this.#engine.idle(), drainMs);
     await within(this.#engine.giveBackAll(), FINAL_DRAIN_MS);
+    await within(this.#leases.close(), FINAL_DRAIN_MS);
     await within(this.#executor.deregister(), FINAL_DRAIN_MS);
     this.#streamWatcher.close();
     await this.#store.close({ drainMs: FINAL_DRAIN_MS });

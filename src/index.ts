@@ -3,6 +3,7 @@ export type * from './admin/admin-api.js';
 export type { StepContext, WorkflowContext } from './api/context.js';
 export type { Duration } from './api/duration.js';
 export type { HoldfastOptions } from './holdfast-options.js';
+export type { FenceOptions, LeaderOptions, Lease, LeaseOperations, LeaseOptions } from './api/lease.js';
 export type { LogFields, Logger } from './api/logger.js';
 export type { MapOptions, MapResult } from './api/map.js';
 export type { GetEventOptions, ReceiveOptions, SendOptions } from './api/messages.js';

@@ -2,6 +2,7 @@ export * from './admin-errors.js';
 export * from './database-errors.js';
 export * from './embedded-errors.js';
 export { HoldfastError, type HoldfastErrorOptions } from './holdfast-error.js';
+export * from './lease-errors.js';
 export * from './map-errors.js';
 export * from './message-errors.js';
 export * from './queue-errors.js';
