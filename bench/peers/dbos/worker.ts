@@ -9,7 +9,9 @@ import { databaseUrl, type HostedSubject, hostSubject } from '../../worker-host.
 
 const meter: StepMeter = { steps: 0, startDelaysMs: [] };
 
-const QUEUE = 'bench';
+/** Name of the queue of the order under way. */
+let queueName = '';
+let queues = 0;
 /** What the package looks for work at, and for results, when it is not told otherwise. */
 const DEFAULT_POLLING_MS = 1_000;
 /** Waiting for the end of a drain is the benchmark's own affair: it is not to cost a second of the default interval. */
@@ -60,7 +62,7 @@ async function launch(): Promise<HostedSubject> {
     switch (work) {
       case 'queued':
       case 'queued-remotely': {
-        const handle = await DBOS.startWorkflow(queuedSteps, { queueName: QUEUE })(steps, performance.now());
+        const handle = await DBOS.startWorkflow(queuedSteps, { queueName })(steps, performance.now());
         return handle.getResult({ pollingIntervalMs });
       }
       case 'drain': {
@@ -80,8 +82,8 @@ async function launch(): Promise<HostedSubject> {
     prepare: async ({ queue }) => {
       if (queue === null) return () => Promise.resolve();
       await defineQueue(queue.concurrency, queue.peerPollingMs ?? DEFAULT_POLLING_MS);
-      // While others are measured, it looks for work no more often than by default.
-      return () => defineQueue(null, DEFAULT_POLLING_MS);
+      // While others are measured, it looks for nothing.
+      return () => DBOS.deleteQueue(queueName);
     },
     perform,
     close: () => DBOS.shutdown(),
@@ -89,7 +91,9 @@ async function launch(): Promise<HostedSubject> {
 }
 
 async function defineQueue(concurrency: number | null, minPollingIntervalMs: number): Promise<void> {
-  await DBOS.registerQueue(QUEUE, {
+  // A queue whose interval is shortened comes to it in steps, for ten seconds; a new one begins with its own.
+  queueName = `bench-${String(queues++)}`;
+  await DBOS.registerQueue(queueName, {
     ...(concurrency === null ? {} : { globalConcurrency: concurrency }),
     minPollingIntervalMs,
     onConflict: 'always_update',
@@ -103,7 +107,7 @@ async function enqueueAll(count: number, lanes: number, steps: number): Promise<
   let begun = 0;
   const lane = async (): Promise<void> => {
     while (begun++ < count) {
-      handles.push(await DBOS.startWorkflow(queuedSteps, { queueName: QUEUE })(steps, performance.now()));
+      handles.push(await DBOS.startWorkflow(queuedSteps, { queueName })(steps, performance.now()));
     }
   };
   await Promise.all(Array.from({ length: lanes }, lane));

@@ -23,6 +23,8 @@ export async function cloneWorkflow(sql: pg.Client, { template, prefix, count, d
        FROM information_schema.columns c
        JOIN information_schema.tables t USING (table_schema, table_name)
       WHERE c.table_schema = 'holdfast' AND t.table_type = 'BASE TABLE'
+        -- What the database numbers itself.
+        AND c.is_identity = 'NO' AND c.is_generated = 'NEVER'
       GROUP BY c.table_name
      HAVING bool_or(c.column_name = 'workflow_id')`,
   );
