@@ -145,6 +145,7 @@ export class HoldfastClient {
       store: this.#queueStore,
       prepare: (definition, args, startOptions, workflowId) =>
         prepareStart(definition, args, startOptions, workflowId, serializer),
+      serializer,
       handleOf: (workflowId) => new Handle(this.#handles, workflowId),
     });
     this.#scheduleStore = new PostgresScheduleStore({ driver, schema });

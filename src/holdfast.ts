@@ -181,11 +181,7 @@ export class Holdfast {
     });
     this.#queueStore = new PostgresQueueStore({ driver, schema });
     this.queues = new Queues(this.#queueStore);
-    this.#enqueuer = new Enqueuer({
-      store: this.#queueStore,
-      prepare: (definition, args, options, workflowId) => this.#engine.prepare(definition, args, options, workflowId),
-      handleOf: (workflowId) => new Handle(this.#handles, workflowId),
-    });
+    this.#enqueuer = this.#makeEnqueuer(serializer);
     this.#leases = leasesOn({ driver, schema, logger, heldBy: () => this.executorId });
     this.leases = this.#leases;
     this.#sweeper = new DeduplicationSweeper(this.#queueStore, logger);
@@ -437,6 +433,15 @@ export class Holdfast {
     await this.#driver.close();
     await this.#stopDatabase();
     this.#signals.stop();
+  }
+
+  #makeEnqueuer(serializer: ValueSerializer): Enqueuer {
+    return new Enqueuer({
+      store: this.#queueStore,
+      prepare: (definition, args, options, workflowId) => this.#engine.prepare(definition, args, options, workflowId),
+      serializer,
+      handleOf: (workflowId) => new Handle(this.#handles, workflowId),
+    });
   }
 
   #makeScheduler({ logger, settings }: Parts, errors: FixedErrors): Scheduler {

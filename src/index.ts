@@ -10,17 +10,20 @@ export type { GetEventOptions, ReceiveOptions, SendOptions } from './api/message
 export type { MetricsSnapshot } from './api/metrics.js';
 export type {
   CallersTransaction,
+  Debounce,
   Deduplication,
   EnqueueItem,
   EnqueueItemOptions,
   EnqueueOptions,
   QueueChanges,
   QueueDefinition,
+  QueueDeleteRequest,
   QueueDetails,
   QueueLimits,
   QueueOperations,
   QueueSettings,
   RateLimit,
+  Singleton,
 } from './api/queue.js';
 export type {
   AnySchedule,

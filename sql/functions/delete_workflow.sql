@@ -51,6 +51,7 @@ BEGIN
   DELETE FROM workflow_input i WHERE i.workflow_id = p_workflow_id;
   DELETE FROM workflow_ownership o WHERE o.workflow_id = p_workflow_id;
   DELETE FROM queue_deduplication d WHERE d.workflow_id = p_workflow_id;
+  DELETE FROM queue_debounce d WHERE d.workflow_id = p_workflow_id;
   DELETE FROM workflow_wait w WHERE w.waiter_id = p_workflow_id;
   DELETE FROM workflow_status s WHERE s.workflow_id = p_workflow_id;
   PERFORM wake_waiters(ARRAY[p_workflow_id]);

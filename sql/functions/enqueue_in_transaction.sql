@@ -21,7 +21,10 @@ BEGIN
          array_agg(r.x ->> 'key' ORDER BY r.place) AS keys,
          array_agg((r.x ->> 'delayMs')::bigint ORDER BY r.place) AS delays_ms,
          array_agg(r.x ->> 'deduplicationId' ORDER BY r.place) AS deduplication_ids,
-         array_agg((r.x ->> 'windowMs')::bigint ORDER BY r.place) AS windows_ms
+         array_agg((r.x ->> 'windowMs')::bigint ORDER BY r.place) AS windows_ms,
+         array_agg(r.x ->> 'cancelledError' ORDER BY r.place) AS cancelled_errors,
+         array_agg(r.x ->> 'debounceKey' ORDER BY r.place) AS debounce_keys,
+         array_agg((r.x ->> 'maxWaitMs')::bigint ORDER BY r.place) AS max_waits_ms
     INTO v_items
     FROM json_array_elements(p_items) WITH ORDINALITY AS r (x, place);
   IF v_items.workflow_ids IS NULL THEN
@@ -31,7 +34,8 @@ BEGIN
   SELECT e.* FROM enqueue_items(v_items.workflow_ids, v_items.nonces, v_items.names, v_items.instances, v_items.inputs,
                                 v_items.max_attempts, v_items.timeouts_ms, v_items.attributes, v_items.queues,
                                 v_items.priorities, v_items.keys, v_items.delays_ms, v_items.deduplication_ids,
-                                v_items.windows_ms, NULL, NULL, NULL) e;
+                                v_items.windows_ms, NULL, NULL, NULL, v_items.cancelled_errors, v_items.debounce_keys,
+                                v_items.max_waits_ms) e;
   PERFORM pg_notify(current_schema() || '.work', '');
 END
 $$;

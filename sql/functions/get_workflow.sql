@@ -1,4 +1,4 @@
--- One workflow, in the form of list_workflows; no row when it is not there.
+-- One workflow, in the form of find_workflows; no row when it is not there.
 CREATE OR REPLACE FUNCTION get_workflow(p_workflow_id text, p_payload boolean)
 RETURNS TABLE (
   workflow workflow_status, created_us bigint, input text, output text, error text, has_more boolean

@@ -1,5 +1,5 @@
 -- One page of a workflow's steps by number: results, and open steps with what they have recorded before they wait. It begins
--- after p_after_seq (null: at the first). Payloads only with p_payload, bounded as in list_workflows.
+-- after p_after_seq (null: at the first). Payloads only with p_payload, bounded as in find_workflows.
 CREATE OR REPLACE FUNCTION list_steps(
   p_workflow_id text, p_after_seq bigint, p_limit integer, p_payload boolean, p_payload_bytes bigint
 )

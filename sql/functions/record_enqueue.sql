@@ -4,13 +4,14 @@
 -- Answers as record_intent; besides, nothing being written then,
 --   no_queue      there is no queue of this name (found_detail)
 --   deduplicated  another workflow (found_detail) holds the deduplication ID, and p_on_conflict is 'reject'
--- When answer is null, child_id is the workflow that was recorded: with 'attach', possibly another one than asked for.
+-- When answer is null, child_id is the workflow that was recorded: with 'attach', or debounced, possibly another one than asked
+-- for.
 CREATE OR REPLACE FUNCTION record_enqueue(
   p_workflow_id text, p_token uuid, p_version bigint, p_nonce uuid, p_seq integer, p_name text, p_kind text,
   p_child_id text, p_child_name text, p_child_instance text, p_child_input text, p_child_close text,
   p_child_max_attempts integer, p_child_timeout_ms bigint, p_child_attributes text,
   p_queue text, p_priority integer, p_key text, p_delay_ms bigint, p_deduplication_id text, p_window_ms bigint,
-  p_on_conflict text,
+  p_on_conflict text, p_cancelled_error text, p_debounce_key text, p_max_wait_ms bigint,
   OUT answer text, OUT found_status text, OUT found_epoch bigint, OUT found_version bigint, OUT found_detail text,
   OUT child_id text
 )
@@ -40,11 +41,11 @@ BEGIN
              ARRAY[p_child_id], ARRAY[p_nonce], ARRAY[p_child_name], ARRAY[p_child_instance], ARRAY[p_child_input],
              ARRAY[p_child_max_attempts], ARRAY[p_child_timeout_ms], ARRAY[p_child_attributes], ARRAY[p_queue],
              ARRAY[p_priority], ARRAY[p_key], ARRAY[p_delay_ms], ARRAY[p_deduplication_id], ARRAY[p_window_ms],
-             p_workflow_id, p_seq, p_child_close) e;
+             p_workflow_id, p_seq, p_child_close, ARRAY[p_cancelled_error], ARRAY[p_debounce_key], ARRAY[p_max_wait_ms]) e;
     EXIT WHEN v_refused.answer IS DISTINCT FROM 'missing';
   END LOOP;
   child_id := p_child_id;
-  IF v_refused.answer = 'deduplicated' AND p_on_conflict = 'attach' THEN
+  IF v_refused.answer = 'debounced' OR v_refused.answer = 'deduplicated' AND p_on_conflict = 'attach' THEN
     child_id := v_refused.found_detail;
   ELSIF v_refused.answer = 'exists' AND v_refused.found_detail <> p_child_name THEN
     answer := 'child_name_taken';

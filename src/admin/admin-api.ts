@@ -229,6 +229,10 @@ export interface WorkflowFilter extends PageRequest {
   readonly executorId?: string;
   readonly parentId?: string;
   readonly appVersion?: string;
+  /** The queue that it is in, or was. */
+  readonly queue?: string;
+  /** The key that it has in its queue. */
+  readonly key?: string;
   /** Whether a person has to look at it. */
   readonly attention?: boolean;
   /** Not created before this. */

@@ -123,6 +123,8 @@ export class Admin implements AdminOperations {
       executorId: parsed.executorId ?? null,
       parentId: parsed.parentId ?? null,
       appVersion: parsed.appVersion ?? null,
+      queue: parsed.queue ?? null,
+      key: parsed.key ?? null,
       attention: parsed.attention ?? null,
       createdFrom: parsed.createdFrom ?? null,
       createdBefore: parsed.createdBefore ?? null,

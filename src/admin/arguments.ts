@@ -86,6 +86,8 @@ export const SCHEMAS = {
     executorId: id.optional(),
     parentId: id.optional(),
     appVersion: text(0, LONGEST_ID_BYTES).optional(),
+    queue: id.optional(),
+    key: id.optional(),
     attention: z.boolean().optional(),
     createdFrom: date.optional(),
     createdBefore: date.optional(),

@@ -57,6 +57,16 @@ export interface QueueDetails extends QueueSettings {
   readonly delayed: number;
   /** Workflows that hold a slot. */
   readonly running: number;
+  /** Workflows that wait for a person, and hold no slot. */
+  readonly blocked: number;
+}
+
+export interface QueueDeleteRequest {
+  /**
+   * What becomes of workflows in it that have not ended: `refuse` keeps the queue, `release` lets them go on without limits, and
+   * start at once what waits. Default `refuse`.
+   */
+  readonly workflows?: 'refuse' | 'release';
 }
 
 /** Queues are rows of the database: whatever is changed here holds for all executors from their next claim on. */
@@ -68,8 +78,9 @@ export interface QueueOperations {
   define(definition: QueueDefinition): Promise<void>;
   /** @throws QueueNotFoundError, InvalidArgumentError */
   get(name: string): Promise<QueueDetails>;
-  /** All queues, by name. */
+  /** All queues, by name; with `counts` also what is in them, which takes a while for long lines. */
   list(): Promise<readonly QueueSettings[]>;
+  list(options: { readonly counts: true }): Promise<readonly QueueDetails[]>;
   /**
    * Changes some limits. What runs already goes on, also above a lower limit.
    * @throws QueueNotFoundError, InvalidArgumentError
@@ -79,6 +90,13 @@ export interface QueueOperations {
   pause(name: string): Promise<void>;
   /** @throws QueueNotFoundError */
   resume(name: string): Promise<void>;
+  /**
+   * Deletes a queue. Workflows that have ended stay; one that is resumed later runs without limits. A launch that declares the
+   * queue creates it again.
+   * @throws QueueNotFoundError
+   * @throws QueueNotEmptyError while workflows that have not ended are in it, or somebody is enqueuing into it all the time.
+   */
+  delete(name: string, options?: QueueDeleteRequest): Promise<void>;
 }
 
 /** Lets only one workflow with this ID be in the queue. */
@@ -94,6 +112,30 @@ export interface Deduplication {
   readonly onConflict: 'reject' | 'attach';
 }
 
+/** Lets only one workflow with this key be in the queue at a time. The key is a deduplication ID, held until the workflow ends. */
+export interface Singleton {
+  /** 1 to 512 bytes; of this queue. */
+  readonly key: string;
+  /**
+   * When another workflow has the key: `skip` enqueues nothing and returns its handle, `cancel-older` cancels it, in the same
+   * transaction, and takes its place.
+   */
+  readonly onConflict: 'skip' | 'cancel-older';
+}
+
+/**
+ * Lets calls that come in quick succession be one workflow, which has what the last of them gave it. Each call pushes its start
+ * back and replaces input and options, as long as no execution has owned it; the next one is a new workflow.
+ */
+export interface Debounce {
+  /** 1 to 512 bytes; of this queue and this workflow's name. */
+  readonly key: string;
+  /** How long after the last call the workflow starts; at least 1 ms. */
+  readonly delay: Duration;
+  /** How long after the first call it starts at the latest. Default: no limit. */
+  readonly maxWait?: Duration;
+}
+
 /** What one enqueued workflow can be given besides what a start takes. */
 export interface EnqueueItemOptions extends StartOptions {
   /** Lower goes first; a whole number of 32 bits. Default 0. Needs a queue. */
@@ -102,7 +144,12 @@ export interface EnqueueItemOptions extends StartOptions {
   readonly key?: string;
   /** Not to be started before this much time has passed. Default: none. */
   readonly delay?: Duration;
+  /** Not together with `singleton` or `debounce`. */
   readonly deduplication?: Deduplication;
+  /** Not together with `debounce`. */
+  readonly singleton?: Singleton;
+  /** Not together with `delay`. */
+  readonly debounce?: Debounce;
 }
 
 /** What `enqueue` takes. */

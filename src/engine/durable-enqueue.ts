@@ -55,7 +55,7 @@ async function enqueueAt(
   const childId = options.workflowId ?? `${ownership.workflowId}.${String(seq)}.${String(ownership.epoch)}`;
   const start = await host.prepare(definition, args, startOptionsOf(options), childId);
   const child = {
-    ...prepareEnqueue(start, options.queue, options),
+    ...(await prepareEnqueue(start, options.queue, options, host.serializer)),
     onParentCancel: options.onParentCancel ?? 'cancel',
   };
   const answer = await execution.write(host.store.recordEnqueue(ownership, { seq, name: definition.name, child }));

@@ -1,11 +1,13 @@
-import type { Deduplication, EnqueueItemOptions, EnqueueOptions } from '../api/queue.js';
+import type { Debounce, Deduplication, EnqueueItemOptions, EnqueueOptions, Singleton } from '../api/queue.js';
 import type { StartOptions } from '../api/workflow-options.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
+import { WorkflowCancelledError } from '../errors/workflow-errors.js';
 import type { EnqueueRequest, WorkflowStart } from '../store/store.js';
 import { checkText } from './check-text.js';
 import { wholeNumber } from './definitions.js';
 import { parseDuration } from './duration.js';
 import { checkKnownOptions } from './known-options.js';
+import type { Serializer } from './serializer.js';
 
 const LONGEST_QUEUE_NAME_BYTES = 255;
 const LONGEST_KEY_BYTES = 512;
@@ -17,9 +19,13 @@ const PLACE_OPTIONS: ReadonlySet<string> = new Set<Exclude<keyof EnqueueOptions,
   'key',
   'delay',
   'deduplication',
+  'singleton',
+  'debounce',
   'transaction',
 ]);
 const DEDUPLICATION_OPTIONS: ReadonlySet<string> = new Set<keyof Deduplication>(['id', 'window', 'onConflict']);
+const SINGLETON_OPTIONS: ReadonlySet<string> = new Set<keyof Singleton>(['key', 'onConflict']);
+const DEBOUNCE_OPTIONS: ReadonlySet<string> = new Set<keyof Debounce>(['key', 'delay', 'maxWait']);
 
 /** What is left for the start, where an option that does not exist is found. */
 export function startOptionsOf(options: EnqueueOptions): StartOptions {
@@ -30,12 +36,19 @@ export function startOptionsOf(options: EnqueueOptions): StartOptions {
  * Adds to a checked start what its place in a queue is to be. Nothing has been written when this throws.
  * @throws InvalidArgumentError
  */
-export function prepareEnqueue(
+export async function prepareEnqueue(
   start: WorkflowStart,
   queue: string | undefined,
   options: EnqueueItemOptions,
-): EnqueueRequest {
-  const { priority, key, delay, deduplication } = options;
+  serializer: Serializer,
+): Promise<EnqueueRequest> {
+  const { priority, key, delay, deduplication, singleton, debounce } = options;
+  const isOne = [deduplication, singleton, debounce].filter((option) => option !== undefined).length <= 1;
+  if (!isOne || (debounce !== undefined && delay !== undefined)) {
+    throw new InvalidArgumentError(
+      'Of deduplication, singleton and debounce, one can be given; and debounce brings its own delay.',
+    );
+  }
   if (queue === undefined && (priority !== undefined || key !== undefined)) {
     throw new InvalidArgumentError(
       'priority and key mean something in a queue only: name one with the option "queue".',
@@ -47,7 +60,14 @@ export function prepareEnqueue(
     priority: priority === undefined ? 0 : wholeNumber(priority, -LARGEST_PRIORITY, LARGEST_PRIORITY, 'priority'),
     key: key === undefined ? null : checkText(key, LONGEST_KEY_BYTES, 'key'),
     delayMs: delay === undefined ? 0 : parseDuration(delay, 'delay'),
-    deduplication: deduplication === undefined ? null : checkDeduplication(deduplication),
+    deduplication:
+      deduplication !== undefined
+        ? checkDeduplication(deduplication)
+        : singleton !== undefined
+          ? await checkSingleton(singleton, serializer)
+          : null,
+    debounce: null,
+    ...(debounce === undefined ? {} : checkDebounce(debounce)),
   };
 }
 
@@ -68,5 +88,36 @@ function checkDeduplication(
     id: checkText(id, LONGEST_KEY_BYTES, 'deduplication.id'),
     windowMs: window === undefined ? null : parseDuration(window, 'deduplication.window'),
     onConflict,
+    cancelledError: null,
   };
+}
+
+async function checkSingleton(
+  singleton: Singleton,
+  serializer: Serializer,
+): Promise<NonNullable<EnqueueRequest['deduplication']>> {
+  checkKnownOptions(singleton, SINGLETON_OPTIONS, 'singleton');
+  const { key, onConflict } = singleton;
+  if ((onConflict as unknown) !== 'skip' && (onConflict as unknown) !== 'cancel-older') {
+    throw new InvalidArgumentError("singleton.onConflict must be 'skip' or 'cancel-older'.");
+  }
+  const id = checkText(key, LONGEST_KEY_BYTES, 'singleton.key');
+  if (onConflict === 'skip') return { id, windowMs: null, onConflict: 'attach', cancelledError: null };
+  const error = new WorkflowCancelledError(
+    'The workflow was cancelled: a newer one of its singleton key takes its place.',
+  );
+  // Where it was made says nothing about where it happened.
+  error.stack = `${error.name}: ${error.message}`;
+  return { id, windowMs: null, onConflict, cancelledError: await serializer.encodeError(error) };
+}
+
+function checkDebounce(debounce: Debounce): Pick<EnqueueRequest, 'delayMs' | 'debounce'> {
+  checkKnownOptions(debounce, DEBOUNCE_OPTIONS, 'debounce');
+  const { key, delay, maxWait } = debounce;
+  const delayMs = parseDuration(delay, 'debounce.delay');
+  const maxWaitMs = maxWait === undefined ? null : parseDuration(maxWait, 'debounce.maxWait');
+  if (delayMs < 1 || (maxWaitMs !== null && maxWaitMs < 1)) {
+    throw new InvalidArgumentError('debounce.delay and debounce.maxWait must be at least 1 ms.');
+  }
+  return { delayMs, debounce: { key: checkText(key, LONGEST_KEY_BYTES, 'debounce.key'), maxWaitMs } };
 }

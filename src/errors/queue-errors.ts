@@ -6,6 +6,19 @@ export class QueueNotFoundError extends HoldfastError {
   override readonly name = 'QueueNotFoundError';
 }
 
+/** Workflows that have not ended are in the queue, or somebody is just putting one there. It was not deleted. */
+export class QueueNotEmptyError extends HoldfastError {
+  override readonly code = 'QUEUE_NOT_EMPTY';
+  override readonly name = 'QueueNotEmptyError';
+  /** Workflows in it; 0 when somebody is just enqueuing. */
+  readonly workflows: number;
+
+  constructor(message: string, details: { readonly workflows: number }, options?: HoldfastErrorOptions) {
+    super(message, options);
+    this.workflows = details.workflows;
+  }
+}
+
 /** Another workflow holds the deduplication ID. Nothing was written. */
 export class WorkflowDeduplicatedError extends HoldfastError {
   override readonly code = 'WORKFLOW_DEDUPLICATED';

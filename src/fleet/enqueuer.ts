@@ -4,6 +4,7 @@ import type { StartOptions } from '../api/workflow-options.js';
 import type { WorkflowDefinition } from '../engine/definitions.js';
 import { enqueueRefusalError } from '../engine/enqueue-refusal.js';
 import { prepareEnqueue, startOptionsOf } from '../engine/prepare-enqueue.js';
+import type { Serializer } from '../engine/serializer.js';
 import { newWorkflowId } from '../engine/workflow-id.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
@@ -23,6 +24,7 @@ export interface EnqueuerParts {
     options: StartOptions,
     workflowId: string,
   ) => Promise<WorkflowStart>;
+  readonly serializer: Serializer;
   readonly handleOf: (workflowId: string) => WorkflowHandle<unknown>;
 }
 
@@ -94,7 +96,7 @@ export class Enqueuer {
       startOptionsOf(options),
       options.workflowId ?? newWorkflowId(),
     );
-    return prepareEnqueue(start, options.queue, options);
+    return prepareEnqueue(start, options.queue, options, this.#parts.serializer);
   }
 
   #send(
@@ -118,6 +120,8 @@ export class Enqueuer {
             `Workflow ID "${workflowId}" belongs to a workflow named "${answer.name}", not "${name}". Choose another ID.`,
           ),
         };
+      case 'debounced':
+        return { ok: true, handle: this.#parts.handleOf(answer.workflowId) };
       case 'deduplicated':
         if (deduplication?.onConflict === 'attach') {
           return { ok: true, handle: this.#parts.handleOf(answer.holder) };

@@ -43,7 +43,7 @@ export async function prepareSchedule(parts: PreparationParts, definition: AnySc
   checkPolicies(catchUp, overlap, run.key ?? null);
   const { queue, key, priority, ...options } = run;
   const start = await parts.prepare(parts.resolve(workflow), args, options, ANY_ID);
-  const request = prepareEnqueue(start, queue, given({ key, priority }));
+  const request = await prepareEnqueue(start, queue, given({ key, priority }), parts.serializer);
   return {
     ticks: new Ticks(cron, timeZone),
     record: {
@@ -78,10 +78,11 @@ export async function prepareChanges(
   // Without its schema, and for the options alone: arguments that stay were checked when they came.
   const bare = workflowDefinition(found.workflowName, () => undefined, {});
   const options = given({ timeout: timeout ?? undefined, maxAttempts, attributes: attributes ?? undefined });
-  const request = prepareEnqueue(
+  const request = await prepareEnqueue(
     await prepareStart(bare, [], options, ANY_ID, parts.serializer),
     queue ?? undefined,
     given({ key: key ?? undefined, priority: priority === 0 ? undefined : priority }),
+    parts.serializer,
   );
   const checked = optionsOf(request);
   return {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type {
   QueueChanges,
   QueueDefinition,
+  QueueDeleteRequest,
   QueueDetails,
   QueueOperations,
   QueueSettings,
@@ -10,8 +11,8 @@ import type {
 import { parseDuration } from '../engine/duration.js';
 import { checkQueueName } from '../engine/prepare-enqueue.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
-import { QueueNotFoundError } from '../errors/queue-errors.js';
-import type { QueueRecord, QueueStore, StoredQueue } from '../store/queue-store.js';
+import { QueueNotEmptyError, QueueNotFoundError } from '../errors/queue-errors.js';
+import type { CountedQueue, QueueRecord, QueueStore, StoredQueue } from '../store/queue-store.js';
 
 const LARGEST_LIMIT = 2 ** 31 - 1;
 
@@ -33,6 +34,9 @@ const changesSchema = z.strictObject({
   keyRateLimit: limits.keyRateLimit.nullable(),
 });
 
+const listSchema = z.strictObject({ counts: z.boolean().optional() });
+const deleteSchema = z.strictObject({ workflows: z.enum(['refuse', 'release']).optional() });
+
 /** {@link QueueOperations} on a {@link QueueStore}. */
 export class Queues implements QueueOperations {
   readonly #store: QueueStore;
@@ -48,11 +52,14 @@ export class Queues implements QueueOperations {
   async get(name: string): Promise<QueueDetails> {
     const found = await this.#store.get(checkQueueName(name));
     if (found === null) throw notFound(name);
-    const { waiting, delayed, running } = found;
-    return { ...toSettings(found), waiting, delayed, running };
+    return toDetails(found);
   }
 
-  async list(): Promise<readonly QueueSettings[]> {
+  list(): Promise<readonly QueueSettings[]>;
+  list(options: { readonly counts: true }): Promise<readonly QueueDetails[]>;
+  async list(options: { readonly counts?: boolean } = {}): Promise<readonly QueueSettings[]> {
+    check(listSchema, options, 'The options of list are');
+    if (options.counts === true) return (await this.#store.listCounted()).map(toDetails);
     return (await this.#store.list()).map(toSettings);
   }
 
@@ -72,6 +79,26 @@ export class Queues implements QueueOperations {
 
   resume(name: string): Promise<void> {
     return this.#change(name, { paused: false });
+  }
+
+  async delete(name: string, options: QueueDeleteRequest = {}): Promise<void> {
+    check(deleteSchema, options, 'The options of delete are');
+    const answer = await this.#store.delete(checkQueueName(name), { release: options.workflows === 'release' });
+    switch (answer.kind) {
+      case 'done':
+        return;
+      case 'missing':
+        throw notFound(name);
+      case 'not-empty':
+        throw new QueueNotEmptyError(
+          `${String(answer.workflows)} workflows in queue "${name}" have not ended. Cancel them, wait for them, or say workflows: 'release' to let them go on without limits.`,
+          { workflows: answer.workflows },
+        );
+      case 'busy':
+        throw new QueueNotEmptyError(`Queue "${name}" is in use: somebody enqueues into it, or keeps it locked.`, {
+          workflows: 0,
+        });
+    }
   }
 
   async #change(name: string, changes: Parameters<QueueStore['update']>[1]): Promise<void> {
@@ -125,6 +152,11 @@ function toSettings(queue: StoredQueue): QueueSettings {
     createdAt,
     updatedAt,
   };
+}
+
+function toDetails(queue: CountedQueue): QueueDetails {
+  const { waiting, delayed, running, blocked } = queue;
+  return { ...toSettings(queue), waiting, delayed, running, blocked };
 }
 
 function check(schema: z.ZodType, value: unknown, what: string): void {

@@ -113,6 +113,8 @@ export interface WorkflowQuery extends PageQuery {
   readonly executorId: string | null;
   readonly parentId: string | null;
   readonly appVersion: string | null;
+  readonly queue: string | null;
+  readonly key: string | null;
   /** Whether a person has to look. */
   readonly attention: boolean | null;
   readonly createdFrom: Date | null;

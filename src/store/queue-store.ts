@@ -11,6 +11,8 @@ export interface QueueStore {
   /** False when there is no such queue. */
   update(name: string, changes: Partial<QueueRecord> & { readonly paused?: boolean }): Promise<boolean>;
   list(): Promise<readonly StoredQueue[]>;
+  listCounted(): Promise<readonly CountedQueue[]>;
+  delete(name: string, options: { readonly release: boolean }): Promise<QueueDeletion>;
   get(name: string): Promise<CountedQueue | null>;
   /** Clears up to `limit` deduplication IDs that nobody holds any more. */
   clearDeduplication(limit: number): Promise<void>;
@@ -24,6 +26,8 @@ export type EnqueueAnswer =
   | { readonly kind: 'enqueued' }
   /** The ID is taken: by a workflow of this name, to attach to, or by one of another. */
   | { readonly kind: 'exists'; readonly name: string }
+  /** The call went to this workflow, which has not started. */
+  | { readonly kind: 'debounced'; readonly workflowId: string }
   | EnqueueRefusal
   | Refused;
 
@@ -47,4 +51,12 @@ export interface CountedQueue extends StoredQueue {
   readonly waiting: number;
   readonly delayed: number;
   readonly running: number;
+  readonly blocked: number;
 }
+
+export type QueueDeletion =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'missing' }
+  | { readonly kind: 'not-empty'; readonly workflows: number }
+  /** Somebody was enqueuing into it, or claiming from it, all the time. */
+  | { readonly kind: 'busy' };

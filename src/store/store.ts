@@ -195,7 +195,15 @@ export interface EnqueueRequest extends WorkflowStart {
     readonly id: string;
     /** Null: until the workflow has ended. */
     readonly windowMs: number | null;
-    readonly onConflict: 'reject' | 'attach';
+    readonly onConflict: 'reject' | 'attach' | 'cancel-older';
+    /** The encoded error that the older one ends with, where it is cancelled. */
+    readonly cancelledError: string | null;
+  } | null;
+  /** `delayMs` is then how long each call pushes the start back. */
+  readonly debounce: {
+    readonly key: string;
+    /** Null: no limit. */
+    readonly maxWaitMs: number | null;
   } | null;
 }
 

@@ -62,13 +62,15 @@ export class RecordReader {
   async workflows(query: WorkflowQuery): Promise<RecordPage<WorkflowRecord>> {
     const form = query.order === 'newest-first' ? NEWEST_FIRST : OLDEST_FIRST;
     const [createdUs = null, workflowId = null] = decodeCursor(form, query.cursor) ?? [];
-    const rows = await this.#ask<WorkflowSqlRow>('list_workflows', WORKFLOW_COLUMNS, [
+    const rows = await this.#ask<WorkflowSqlRow>('find_workflows', WORKFLOW_COLUMNS, [
       ['text[]', query.statuses],
       ['text[]', query.names],
       ['text', query.idPrefix],
       ['text', query.executorId],
       ['text', query.parentId],
       ['text', query.appVersion],
+      ['text', query.queue],
+      ['text', query.key],
       ['bool', query.attention],
       ['timestamptz', query.createdFrom?.toISOString() ?? null],
       ['timestamptz', query.createdBefore?.toISOString() ?? null],

@@ -5,7 +5,7 @@ import type { AuditRow, OwnershipRow, StepRow, WorkflowRecord } from '../admin-s
 /** Milliseconds since 1970, as a float8: what both drivers return alike. */
 const ms = (expression: string): string => `(extract(epoch FROM ${expression}) * 1000)::float8`;
 
-/** Selects a {@link WorkflowSqlRow} from what list_workflows or get_workflow returns as `l`. */
+/** Selects a {@link WorkflowSqlRow} from what find_workflows or get_workflow returns as `l`. */
 export const WORKFLOW_COLUMNS = `
   (l.workflow).workflow_id, (l.workflow).name, (l.workflow).instance, (l.workflow).status,
   (l.workflow).epoch::float8 AS epoch, (l.workflow).record_version::float8 AS record_version,

@@ -87,6 +87,9 @@ const ENQUEUE: ApartFunction<PendingEnqueue> = {
     { name: 'deduplication_id', type: 'text', pick: ({ record }) => record.child.deduplication?.id ?? null },
     { name: 'window_ms', type: 'int8', pick: ({ record }) => record.child.deduplication?.windowMs ?? null },
     { name: 'on_conflict', type: 'text', pick: ({ record }) => record.child.deduplication?.onConflict ?? null },
+    { name: 'cancelled_error', type: 'text', pick: ({ record }) => record.child.deduplication?.cancelledError ?? null },
+    { name: 'debounce_key', type: 'text', pick: ({ record }) => record.child.debounce?.key ?? null },
+    { name: 'max_wait_ms', type: 'int8', pick: ({ record }) => record.child.debounce?.maxWaitMs ?? null },
   ],
   returns: ['child_id'],
   // As for intents. Deduplication IDs come in any order: two that are taken crosswise time out, and are split.

@@ -6,12 +6,16 @@ import { isTransient } from './transient-errors.js';
 /** How long a call about queues or schedules is tried again before it is given up, in milliseconds. */
 const RETRY_FOR_MS = 60_000;
 
-/** Runs a statement that may safely happen twice, until the database answers. */
+/**
+ * Runs a statement that may safely happen twice, until the database answers. `onFailure` is called for each try of which it is
+ * not known whether it took effect.
+ */
 export async function askAgain<Row extends SqlRow>(
   driver: Driver,
   closing: AbortSignal,
   text: string,
   parameters: readonly SqlParameter[],
+  onFailure?: () => void,
 ): Promise<readonly Row[]> {
   const giveUpAt = performance.now() + RETRY_FOR_MS;
   for (let attempt = 1; ; attempt++) {
@@ -20,6 +24,7 @@ export async function askAgain<Row extends SqlRow>(
       return await driver.query<Row>(text, parameters);
     } catch (error) {
       if (!isTransient(error) || performance.now() >= giveUpAt) throw error;
+      onFailure?.();
       await pause(backoffMs(attempt), closing);
     }
   }

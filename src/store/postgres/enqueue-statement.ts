@@ -5,7 +5,7 @@ import type { RequestStatement } from './request-writer.js';
 
 const TYPES = [
   'text[]', 'uuid[]', 'text[]', 'text[]', 'text[]', 'int4[]', 'int8[]', 'text[]', 'text[]', 'int4[]', 'text[]', 'int8[]',
-  'text[]', 'int8[]',
+  'text[]', 'int8[]', 'text[]', 'text[]', 'int8[]',
 ]; // prettier-ignore
 
 /** A request with the nonce by which a retry recognises its own earlier commit. */
@@ -18,7 +18,7 @@ export interface NoncedRequest {
 export interface EnqueueRefusalRow extends SqlRow {
   /** A text where the caller's client has parsers of its own. */
   readonly item: number | string;
-  readonly answer: 'no_queue' | 'deduplicated' | 'exists' | 'missing';
+  readonly answer: 'no_queue' | 'deduplicated' | 'debounced' | 'exists' | 'missing';
   readonly detail: string | null;
 }
 
@@ -52,17 +52,23 @@ function columnsOf(batch: readonly NoncedRequest[]): SqlParameter[] {
     column(({ delayMs }) => delayMs),
     column(({ deduplication }) => deduplication?.id ?? null),
     column(({ deduplication }) => deduplication?.windowMs ?? null),
+    column(({ deduplication }) => deduplication?.cancelledError ?? null),
+    column(({ debounce }) => debounce?.key ?? null),
+    column(({ debounce }) => debounce?.maxWaitMs ?? null),
   ];
 }
 
 /** The same for enqueue_in_transaction: one text that any client library can bind. */
 export function jsonOf(batch: readonly NoncedRequest[]): string {
   return JSON.stringify(
-    batch.map(({ request: { deduplication, ...request }, nonce }) => ({
+    batch.map(({ request: { deduplication, debounce, ...request }, nonce }) => ({
       ...request,
       nonce,
       deduplicationId: deduplication?.id ?? null,
       windowMs: deduplication?.windowMs ?? null,
+      cancelledError: deduplication?.cancelledError ?? null,
+      debounceKey: debounce?.key ?? null,
+      maxWaitMs: debounce?.maxWaitMs ?? null,
     })),
   );
 }
@@ -83,6 +89,8 @@ function answerOf(answer: EnqueueRefusalRow['answer'], detail: string): EnqueueA
       return { kind: 'no-queue', queue: detail };
     case 'deduplicated':
       return { kind: 'deduplicated', holder: detail };
+    case 'debounced':
+      return { kind: 'debounced', workflowId: detail };
     case 'exists':
       return { kind: 'exists', name: detail };
     case 'missing':

@@ -3,6 +3,7 @@ import type { Driver, SqlParameter, SqlRow } from '../../drivers/driver.js';
 import type {
   CountedQueue,
   EnqueueAnswer,
+  QueueDeletion,
   QueueRecord,
   QueueStore,
   StatementRunner,
@@ -10,6 +11,7 @@ import type {
 } from '../queue-store.js';
 import type { EnqueueRequest } from '../store.js';
 import { askAgain } from './ask-again.js';
+import { backoffMs, pause } from './backoff.js';
 import {
   answersOf,
   enqueueStatement,
@@ -20,13 +22,16 @@ import {
 import { RequestWriter } from './request-writer.js';
 import { WorkAnnouncer } from './work-announcer.js';
 
+/** How often a queue that somebody is just using is tried to be deleted: over about two seconds. */
+const DELETE_ATTEMPTS = 10;
+
 const QUEUE_COLUMNS = `
   (l.definition).name, (l.definition).concurrency, (l.definition).executor_concurrency, (l.definition).key_concurrency,
   (l.definition).rate_limit, (l.definition).rate_period_ms::float8 AS rate_period_ms,
   (l.definition).key_rate_limit, (l.definition).key_rate_period_ms::float8 AS key_rate_period_ms, (l.definition).paused,
   (extract(epoch FROM (l.definition).created_at) * 1000)::float8 AS created_at,
   (extract(epoch FROM (l.definition).updated_at) * 1000)::float8 AS updated_at,
-  l.waiting::float8 AS waiting, l.delayed::float8 AS delayed, l.running::float8 AS running`;
+  l.waiting::float8 AS waiting, l.delayed::float8 AS delayed, l.running::float8 AS running, l.blocked::float8 AS blocked`;
 
 interface QueueRow extends SqlRow {
   readonly name: string;
@@ -40,9 +45,15 @@ interface QueueRow extends SqlRow {
   readonly paused: boolean;
   readonly created_at: number;
   readonly updated_at: number;
-  readonly waiting: number | null;
-  readonly delayed: number | null;
-  readonly running: number | null;
+  readonly waiting: number;
+  readonly delayed: number;
+  readonly running: number;
+  readonly blocked: number;
+}
+
+interface DeletionRow extends SqlRow {
+  readonly result: 'done' | 'missing' | 'not_empty' | 'busy';
+  readonly workflows: number | null;
 }
 
 export interface PostgresQueueStoreOptions {
@@ -105,13 +116,44 @@ export class PostgresQueueStore implements QueueStore {
   }
 
   async list(): Promise<readonly StoredQueue[]> {
-    return (await this.#read(null)).map(toStored);
+    return (await this.#read(null, false)).map(toStored);
   }
 
   async get(name: string): Promise<CountedQueue | null> {
-    const [row] = await this.#read(name);
-    if (row === undefined) return null;
-    return { ...toStored(row), waiting: row.waiting ?? 0, delayed: row.delayed ?? 0, running: row.running ?? 0 };
+    const [row] = await this.#read(name, true);
+    return row === undefined ? null : toCounted(row);
+  }
+
+  async listCounted(): Promise<readonly CountedQueue[]> {
+    return (await this.#read(null, true)).map(toCounted);
+  }
+
+  async delete(name: string, { release }: { readonly release: boolean }): Promise<QueueDeletion> {
+    let failures = 0;
+    const onFailure = (): void => {
+      failures += 1;
+    };
+    for (let attempt = 1; ; attempt++) {
+      const [row] = await this.#ask<DeletionRow>(
+        `SELECT result, workflows::float8 AS workflows FROM ${this.#call('delete_queue')}($1::text, $2::bool)`,
+        [name, release],
+        onFailure,
+      );
+      switch (row?.result) {
+        case undefined:
+          throw new TypeError('delete_queue returned no row.');
+        case 'done':
+          return { kind: 'done' };
+        case 'missing':
+          // The try whose reply was lost has deleted it.
+          return { kind: failures > 0 ? 'done' : 'missing' };
+        case 'not_empty':
+          return { kind: 'not-empty', workflows: row.workflows ?? 0 };
+        case 'busy':
+          if (attempt === DELETE_ATTEMPTS) return { kind: 'busy' };
+          await pause(backoffMs(attempt), this.#closing.signal);
+      }
+    }
   }
 
   async clearDeduplication(limit: number): Promise<void> {
@@ -126,12 +168,17 @@ export class PostgresQueueStore implements QueueStore {
     this.#writer.close();
   }
 
-  #read(name: string | null): Promise<readonly QueueRow[]> {
-    return this.#ask<QueueRow>(`SELECT ${QUEUE_COLUMNS} FROM ${this.#call('list_queues')}($1::text) l`, [name]);
+  #read(name: string | null, counts: boolean): Promise<readonly QueueRow[]> {
+    const text = `SELECT ${QUEUE_COLUMNS} FROM ${this.#call('list_queues')}($1::text, $2::bool) l`;
+    return this.#ask<QueueRow>(text, [name, counts]);
   }
 
-  #ask<Row extends SqlRow>(text: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
-    return askAgain<Row>(this.#driver, this.#closing.signal, text, parameters);
+  #ask<Row extends SqlRow>(
+    text: string,
+    parameters: readonly SqlParameter[],
+    onFailure?: () => void,
+  ): Promise<readonly Row[]> {
+    return askAgain<Row>(this.#driver, this.#closing.signal, text, parameters, onFailure);
   }
 
   #call(functionName: string): string {
@@ -167,6 +214,11 @@ function toStored(row: QueueRow): StoredQueue {
     createdAt: new Date(row.created_at),
     updatedAt: new Date(row.updated_at),
   };
+}
+
+function toCounted(row: QueueRow): CountedQueue {
+  const { waiting, delayed, running, blocked } = row;
+  return { ...toStored(row), waiting, delayed, running, blocked };
 }
 
 function toRate(limit: number | null, periodMs: number | null): QueueRecord['rateLimit'] {
