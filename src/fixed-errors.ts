@@ -5,6 +5,7 @@ import { MaxAttemptsExceededError, WorkflowCancelledError, WorkflowStuckError } 
 export interface FixedErrors {
   readonly deadLetter: string;
   readonly stuck: string;
+  readonly stalled: string;
   readonly cancelled: string;
 }
 
@@ -21,6 +22,9 @@ export async function encodeFixedErrors(serializer: Serializer): Promise<FixedEr
       withoutStack(
         new WorkflowStuckError('Other writers kept changing the workflow: its executions made no progress.'),
       ),
+    ),
+    stalled: await serializer.encodeError(
+      withoutStack(new WorkflowStuckError('No durable call of the workflow ended within its stuckAfter.')),
     ),
     cancelled: await serializer.encodeError(withoutStack(new WorkflowCancelledError('The workflow was cancelled.'))),
   };

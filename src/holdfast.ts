@@ -161,6 +161,7 @@ export class Holdfast {
       suspendAfterMs: settings.suspendAfterMs,
       deadLetterError: errors.deadLetter,
       stuckError: errors.stuck,
+      stalledError: errors.stalled,
       onSuperseded: () => void this.close({ drainMs: 0 }),
     });
     this.#engine = new Engine({

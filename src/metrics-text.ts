@@ -94,6 +94,12 @@ export const PROCESS_METRICS: readonly Metric<MetricsSnapshot>[] = [
     ({ livelocks }) => livelocks,
   ),
   one(
+    'holdfast_workflows_stuck_total',
+    'counter',
+    'Workflows that made no progress for longer than their stuckAfter.',
+    ({ stuck }) => stuck,
+  ),
+  one(
     'holdfast_version_conflicts_total',
     'counter',
     'Writes that met a change by somebody who did not take ownership; no errors.',

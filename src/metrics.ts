@@ -10,7 +10,7 @@ export function metricsSnapshot(
   store: Readonly<StoreCounters>,
 ): MetricsSnapshot {
   const { state, running, heartbeatAgeMs } = executor.health;
-  const { claims, claimed, recovered, heartbeatsFailed, strays, livelocks } = executor.counters;
+  const { claims, claimed, recovered, heartbeatsFailed, strays, livelocks, stuck } = executor.counters;
   const { versionConflicts, lockedRows, refusedWrites, repeatedFlushes, listenerGaps } = store;
   const { parked, blocked, suspended, continued, requeued } = engine.ends;
   return {
@@ -28,6 +28,7 @@ export function metricsSnapshot(
     outcomes: { ...engine.outcomes },
     executions: { parked, blocked, givenBack: engine.ends['given-back'], suspended, continued, requeued },
     livelocks,
+    stuck,
     versionConflicts,
     lockedRows,
     refusedWrites,

@@ -261,17 +261,25 @@ BEGIN
   WITH taken AS (
     UPDATE workflow_status s
        SET status = 'PENDING', owner_token = gen_random_uuid(), epoch = s.epoch + 1, app_version = p_app_version,
-           any_version = false,
+           any_version = false, attention = NULL, attention_detail = NULL,
            record_version = s.record_version + 1, attempts = s.attempts + 1, executor_id = p_executor_id,
            incarnation = p_incarnation, wake_at = NULL, updated_at = v_now, started_at = coalesce(s.started_at, v_now),
            deadline = coalesce(s.deadline, v_now + s.timeout_ms * interval '1 ms')
       FROM unnest(v_ids) AS r (workflow_id)
      WHERE s.workflow_id = r.workflow_id AND (v_dead IS NULL OR s.workflow_id <> ALL (v_dead))
-    RETURNING s.*
+    RETURNING s.*, CASE
+      WHEN s.workflow_id = ANY (v_recovered) THEN 'recovered'
+      -- With a fresh budget: by the control operation that came after the last ownership, or by continuing as new.
+      WHEN s.attempts = 1 AND s.epoch > 1 AND s.workflow_id <> ALL (v_due) AND EXISTS (
+        SELECT FROM admin_audit a
+         WHERE a.workflow_id = s.workflow_id AND a.verb IN ('resume', 'rewind')
+           AND a.acted_at >= (SELECT max(o.owned_at) FROM workflow_ownership o WHERE o.workflow_id = s.workflow_id)
+      ) THEN 'resumed'
+      ELSE 'claimed' END AS why
   ), owned AS (
     INSERT INTO workflow_ownership (workflow_id, epoch, executor_id, incarnation, reason, owned_at)
     SELECT t.workflow_id, t.epoch, p_executor_id, p_incarnation,
-           CASE WHEN t.workflow_id = ANY (v_recovered) THEN 'recovered' ELSE 'claimed' END, v_now
+           t.why, v_now
       FROM taken t
   ), logged AS (
     INSERT INTO queue_start (start_id, queue, partition_key, started_at)
@@ -288,7 +296,7 @@ BEGIN
      WHERE o.queue = q.name AND o.started_at <= v_now - q.period_ms * interval '1 ms'
   )
   SELECT t.workflow_id, t.name, t.instance, t.owner_token, t.epoch, t.record_version, t.attempts,
-         CASE WHEN t.workflow_id = ANY (v_recovered) THEN 'recovered' ELSE 'claimed' END,
+         t.why,
          (extract(epoch FROM t.deadline - v_now) * 1000)::double precision,
          i.input, t.first_seq, t.epoch > 1 OR t.forked_from IS NOT NULL,
          CASE WHEN t.schedule IS NOT NULL THEN json_build_object('schedule', t.schedule, 'scheduledMs',

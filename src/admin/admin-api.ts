@@ -326,7 +326,7 @@ export interface OwnershipDetails {
   readonly epoch: number;
   readonly executorId: string;
   readonly incarnation: number;
-  /** `started`, `claimed` or `recovered`. */
+  /** `started`, `claimed`, `recovered`, or `resumed` (by a resume or rewind). */
   readonly reason: string;
   readonly ownedAt: Date;
   /** Null: it lasts. */

@@ -44,6 +44,8 @@ export interface MetricsSnapshot {
   };
   /** Workflows that were ended as stuck after too many requeues. */
   readonly livelocks: number;
+  /** Workflows that made no progress for longer than their `stuckAfter`. */
+  readonly stuck: number;
 
   /** Writes that met a change by somebody who did not take ownership: expected under concurrency, and no errors. */
   readonly versionConflicts: number;

@@ -16,6 +16,13 @@ export interface WorkflowOptions {
    * it, so it takes an executor. Default: none.
    */
   readonly timeout?: Duration;
+  /**
+   * Time without any durable progress, while something runs (a step body, code between calls) and not everything waits, after which
+   * the workflow is listed for attention as `STUCK`, until it goes on. Looked at once a second. Default: none.
+   */
+  readonly stuckAfter?: Duration;
+  /** What becomes of it then: `fail` ends it as `ERROR` with a `WorkflowStuckError`. Default `report`. */
+  readonly onStuck?: 'report' | 'fail';
 }
 
 /** What `start` takes. */

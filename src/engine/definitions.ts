@@ -27,6 +27,8 @@ export interface WorkflowDefinition {
   readonly output: StandardSchema | undefined;
   readonly maxAttempts: number;
   readonly timeoutMs: number | null;
+  readonly stuckAfterMs: number | null;
+  readonly onStuck: 'report' | 'fail';
   /** Engines that can run it, so that a direct call finds the one to use. */
   readonly engines: Set<unknown>;
 }
@@ -54,6 +56,8 @@ const WORKFLOW_OPTIONS: ReadonlySet<string> = new Set<keyof WorkflowOptions>([
   'output',
   'maxAttempts',
   'timeout',
+  'stuckAfter',
+  'onStuck',
 ]);
 const STEP_OPTIONS: ReadonlySet<string> = new Set<keyof StepOptions>(['name', 'retries', 'timeout']);
 const RETRY_OPTIONS: ReadonlySet<string> = new Set<keyof RetryOptions>([
@@ -80,6 +84,8 @@ export function workflowDefinition(
     output: checkIsSchema(options.output, 'output'),
     maxAttempts: wholeNumber(options.maxAttempts ?? DEFAULT_MAX_ATTEMPTS, 1, 2 ** 31 - 1, 'maxAttempts'),
     timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, 'timeout'),
+    stuckAfterMs: options.stuckAfter === undefined ? null : parseDuration(options.stuckAfter, 'stuckAfter'),
+    onStuck: checkOnStuck(options.onStuck ?? 'report'),
     engines: new Set(),
   };
 }
@@ -124,6 +130,11 @@ export function wholeNumber(value: number, least: number, most: number, what: st
     throw new InvalidArgumentError(`${what} must be a whole number from ${String(least)} to ${String(most)}.`);
   }
   return value;
+}
+
+function checkOnStuck(onStuck: unknown): 'report' | 'fail' {
+  if (onStuck === 'report' || onStuck === 'fail') return onStuck;
+  throw new InvalidArgumentError('The option "onStuck" is "report" or "fail".');
 }
 
 function checkName(name: string, what: string): string {

@@ -40,6 +40,10 @@ export interface RunningExecution {
   readonly host: ExecutionHost;
   /** How long this execution has been here, in milliseconds. */
   readonly ageMs: number;
+  /** How long nothing has been recorded, without everything waiting, in milliseconds. */
+  readonly stalledMs: number;
+  /** Ownership is gone, as somebody has found out: park. */
+  lose(reason?: string): void;
   /** False once nothing can be called any more. */
   readonly isRunning: boolean;
   /** Brings entries of streams to the store in the order of the calls. */

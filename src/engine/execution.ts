@@ -253,11 +253,7 @@ export class Execution implements RunningExecution {
     }
   }
 
-  enter(
-    kind: StepKind,
-    name: string,
-    childId?: string,
-  ): { readonly seq: number; readonly recorded: RecordedStep | undefined } {
+  enter(kind: StepKind, name: string, childId?: string): ReturnType<RunningExecution['enter']> {
     const seq = this.#nextSeq++;
     // The way out of a long history is open at its limit, too.
     if (kind !== 'continue') enterHistory(seq - this.#start.firstSeq, this.workflowId, this.#host.logger);
@@ -276,6 +272,7 @@ export class Execution implements RunningExecution {
 
   async replayed(recorded: RecordedStep): Promise<unknown> {
     await this.#replay.turnOf(recorded);
+    this.#open.noteProgress();
     if (recorded.error !== null) throw await this.#host.serializer.decode(recorded.error);
     return recorded.output === null ? undefined : this.#host.serializer.decode(recorded.output);
   }
@@ -299,7 +296,12 @@ export class Execution implements RunningExecution {
     return undefined;
   }
 
+  get stalledMs(): number {
+    return this.#open.stalledMs;
+  }
+
   async progress(): Promise<void> {
+    this.#open.noteProgress();
     this.#requeues = 0;
     const turn = this.#turnstile.pass();
     if (turn !== undefined) await turn;

@@ -17,6 +17,8 @@ export class OpenCalls {
   readonly #waits = new Set<OpenWait>();
   /** Since when all of them do nothing but wait, by the monotonic clock. */
   #idleSince: number | undefined;
+  /** When something was last recorded or handed out, or they last stopped to do nothing but wait; by the monotonic clock. */
+  #progressAt = performance.now();
 
   get size(): number {
     return this.#open.size;
@@ -29,7 +31,7 @@ export class OpenCalls {
 
   add(call: OpenCall): void {
     this.#open.add(call);
-    this.#idleSince = undefined;
+    this.#noteBusy();
   }
 
   remove(call: OpenCall): void {
@@ -72,6 +74,15 @@ export class OpenCalls {
     return true;
   }
 
+  /** How long nothing has been recorded or handed out, without all of them waiting, in milliseconds. */
+  get stalledMs(): number {
+    return this.#idleSince === undefined ? performance.now() - this.#progressAt : 0;
+  }
+
+  noteProgress(): void {
+    this.#progressAt = performance.now();
+  }
+
   /** Counts from now on again how long they have waited. */
   restartIdle(): void {
     if (this.#idleSince !== undefined) this.#idleSince = performance.now();
@@ -79,6 +90,13 @@ export class OpenCalls {
 
   #noteIdle(): void {
     const isIdle = this.#waits.size > 0 && this.#waits.size === this.#open.size;
-    this.#idleSince = isIdle ? (this.#idleSince ?? performance.now()) : undefined;
+    if (isIdle) this.#idleSince ??= performance.now();
+    else this.#noteBusy();
+  }
+
+  #noteBusy(): void {
+    if (this.#idleSince === undefined) return;
+    this.#idleSince = undefined;
+    this.noteProgress();
   }
 }

@@ -12,6 +12,7 @@ import { leastSuspicionMs, Reconciler } from './reconciler.js';
 import { Repeater } from './repeater.js';
 import { Requeues, type RequeuePolicy } from './requeues.js';
 import { Suspender } from './suspender.js';
+import { Watchdog } from './watchdog.js';
 import { elapsedMs, thisMoment, type Moment } from './moment.js';
 import type { WorkflowStore } from '../store/store.js';
 
@@ -34,6 +35,7 @@ export interface ExecutorOptions {
   /** The encoded errors of workflows that are given up. */
   readonly deadLetterError: string;
   readonly stuckError: string;
+  readonly stalledError: string;
   readonly requeues?: RequeuePolicy;
   /** A newer process has registered under the same ID. */
   readonly onSuperseded: () => void;
@@ -70,6 +72,7 @@ export class Executor implements ExecutorState {
   #claims: ClaimLoop | undefined;
   #reconciler: Reconciler | undefined;
   #requeues: Requeues | undefined;
+  #watchdog: Watchdog | undefined;
   #suspender: Suspender | undefined;
   /** When the last acknowledged heartbeat was sent. */
   #leasedAt: Moment | undefined;
@@ -164,6 +167,9 @@ export class Executor implements ExecutorState {
     this.#claims = new ClaimLoop(claims);
     this.#requeues = new Requeues({ store, claims: this.#claims, logger, counters, stuckError, policy: requeues });
     this.#suspender = new Suspender({ engine, suspendAfterMs, maxConcurrent });
+    const { stalledError } = this.#options;
+    this.#watchdog = new Watchdog({ store, engine, logger, counters, stalledError });
+    this.#watchdog.start();
     this.#heartbeats.start();
     this.#reconciler.start();
     this.#suspender.start();
@@ -193,6 +199,7 @@ export class Executor implements ExecutorState {
   /** Gives the lease up: whatever this executor still owns can be claimed at once. */
   async deregister(): Promise<void> {
     this.#reconciler?.stop();
+    void this.#watchdog?.stop();
     void this.#suspender?.stop();
     // One that is under way would renew the lease again. One that hangs must not keep it from being given up.
     await within(this.#heartbeats.stop(), LAST_HEARTBEAT_MS);

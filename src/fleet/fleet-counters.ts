@@ -14,8 +14,10 @@ export interface FleetCounters {
   strays: number;
   /** Workflows that were ended after too many requeues without progress. */
   livelocks: number;
+  /** Workflows that were found to make no progress. */
+  stuck: number;
 }
 
 export function newFleetCounters(): FleetCounters {
-  return { claims: 0, claimed: 0, recovered: 0, heartbeatsFailed: 0, fencedMs: 0, strays: 0, livelocks: 0 };
+  return { claims: 0, claimed: 0, recovered: 0, heartbeatsFailed: 0, fencedMs: 0, strays: 0, livelocks: 0, stuck: 0 };
 }

@@ -47,6 +47,8 @@ export interface WorkflowStore {
    * keeps moving; it does nothing when ownership has passed on.
    */
   failStuck(ownership: Ownership, error: string): Promise<void>;
+  /** Lists a workflow for attention while its execution makes no progress; null takes that back. */
+  markStuck(ownership: Ownership, detail: string | null): Promise<void>;
   verifyOwnership(ownership: Ownership): Promise<boolean>;
   /** Outcomes of those that have one, and `missing` for those that do not exist; silent about the others. */
   readOutcomes(workflowIds: readonly string[]): Promise<readonly FoundOutcome[]>;
@@ -362,7 +364,7 @@ export interface ClaimedWorkflow {
   readonly name: string;
   readonly instance: string | null;
   readonly attempts: number;
-  readonly reason: 'recovered' | 'claimed';
+  readonly reason: 'recovered' | 'resumed' | 'claimed';
   readonly deadlineInMs: number | null;
   readonly input: string;
   /** The number of the run's first call; more than 0 after continue-as-new. */

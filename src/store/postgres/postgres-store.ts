@@ -232,6 +232,14 @@ export class PostgresStore implements Store {
     );
   }
 
+  async markStuck({ workflowId, token }: Ownership, detail: string | null): Promise<void> {
+    await this.#ask('holdfast_mark_stuck', `SELECT ${this.#call('mark_stuck')}($1::text, $2::uuid, $3::text)`, [
+      workflowId,
+      token,
+      detail,
+    ]);
+  }
+
   async verifyOwnership(ownership: Ownership): Promise<boolean> {
     const rows = await this.#ask(
       'holdfast_verify_ownership',

@@ -25,7 +25,7 @@ export interface ClaimRow extends SqlRow {
   readonly epoch: number;
   readonly record_version: number;
   readonly attempts: number;
-  readonly reason: 'recovered' | 'claimed';
+  readonly reason: 'recovered' | 'resumed' | 'claimed';
   readonly deadline_in_ms: number | null;
   readonly input: string | null;
   readonly first_seq: number;

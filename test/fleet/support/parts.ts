@@ -37,6 +37,7 @@ export async function launchParts(
     suspendAfterMs: 5_000,
     deadLetterError: await serializer.encodeError(new MaxAttemptsExceededError('dead')),
     stuckError: await serializer.encodeError(new WorkflowStuckError('stuck')),
+    stalledError: await serializer.encodeError(new WorkflowStuckError('stalled')),
     requeues: options.requeues,
     onSuperseded: () => undefined,
   });
