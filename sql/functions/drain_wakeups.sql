@@ -1,4 +1,5 @@
--- Looks at workflows that something has been written for: makes those that are suspended due at once. Returns how many.
+-- Looks at workflows that something has been written for: makes those that are suspended due at once. Returns how many
+-- wake-ups it has dealt with: as many as asked for means that there may be more.
 --
 -- Nothing is lost: a wake-up is committed together with what it tells of. It is removed only by a transaction that holds the
 -- lock of the workflow's row, and suspend_workflow looks for what is waited for under the same lock. So either the workflow
@@ -13,7 +14,7 @@ DECLARE
   v_wakeups uuid[];
   v_ids     text[];
   v_locked  text[];
-  v_woken   integer;
+  v_dealt   integer;
 BEGIN
   SELECT array_agg(u.wakeup_id), array_agg(DISTINCT u.workflow_id) INTO v_wakeups, v_ids
     FROM (SELECT * FROM wakeup LIMIT p_limit FOR UPDATE SKIP LOCKED) u;
@@ -27,11 +28,11 @@ BEGIN
   UPDATE workflow_status s
      SET wake_at = v_now, record_version = s.record_version + 1, updated_at = v_now
    WHERE s.workflow_id = ANY (v_locked) AND s.status = 'SUSPENDED' AND (s.wake_at IS NULL OR s.wake_at > v_now);
-  GET DIAGNOSTICS v_woken = ROW_COUNT;
   DELETE FROM wakeup u
    WHERE u.wakeup_id = ANY (v_wakeups)
      AND (u.workflow_id = ANY (v_locked)
           OR NOT EXISTS (SELECT FROM workflow_status s WHERE s.workflow_id = u.workflow_id));
-  RETURN v_woken;
+  GET DIAGNOSTICS v_dealt = ROW_COUNT;
+  RETURN v_dealt;
 END
 $$;

@@ -81,8 +81,8 @@ const STREAMS_GAP_MS = 20;
 const MESSAGES_GAP_MS = 2;
 /** How often a store that is closing looks whether its writes are through, in milliseconds. */
 const DRAIN_CHECK_MS = 5;
-/** Wake-ups looked at before a claim. */
-const WAKEUPS_PER_CLAIM = 1_000;
+/** Wake-ups dealt with in one statement. */
+const WAKEUPS_PER_STATEMENT = 1_000;
 /** What define_schedules and update_schedule send on the channel of work. */
 const SCHEDULES_CHANGED = 'schedules';
 /** Longest wait for the reply to a heartbeat, and as a part of the lease: later it would be of no use. */
@@ -323,8 +323,7 @@ export class PostgresStore implements Store {
 
   async claim(request: ClaimRequest): Promise<ClaimAnswer> {
     const { executor, appVersion, names, limit, only, deadLetterError, turns } = request;
-    // By itself, so that the rows it locks are free again when the claim, which may take longer, begins.
-    await this.#ask('holdfast_drain_wakeups', `SELECT ${this.#call('drain_wakeups')}($1::int4)`, [WAKEUPS_PER_CLAIM]);
+    await this.#drainWakeups();
     const rows = await this.#ask<ClaimRow | ClaimReportRow>(
       'holdfast_claim_work',
       `SELECT workflow_id, name, instance, token::text AS token, epoch::float8 AS epoch, deadline_in_ms,
@@ -337,6 +336,19 @@ export class PostgresStore implements Store {
     const claimed = rows.filter((row): row is ClaimRow => row.workflow_id !== null);
     const report = toReport(rows.find((row): row is ClaimReportRow => row.workflow_id === null));
     return { workflows: toClaimed(claimed, await this.#history(claimed)), ...report };
+  }
+
+  /** By itself, so that the rows it locks are free again when the claim, which may take longer, begins. */
+  async #drainWakeups(): Promise<void> {
+    let dealt: number;
+    do {
+      const [row] = await this.#ask<{ dealt: number }>(
+        'holdfast_drain_wakeups',
+        `SELECT ${this.#call('drain_wakeups')}($1::int4) AS dealt`,
+        [WAKEUPS_PER_STATEMENT],
+      );
+      dealt = row?.dealt ?? 0;
+    } while (dealt === WAKEUPS_PER_STATEMENT);
   }
 
   #history(claimed: readonly ClaimRow[]): Promise<readonly HistoryRow[]> | readonly HistoryRow[] {
