@@ -117,6 +117,8 @@ export class HoldfastClient {
       store: this.#store,
       serializer,
       pollMs: waitPollMs,
+      executionHere: () => undefined,
+      handlers: () => undefined,
     });
     this.#streamWatcher = new StreamWatcher(this.#store.streams, waitPollMs);
     this.queues = new Queues(this.#queueStore);
@@ -138,8 +140,7 @@ export class HoldfastClient {
       cancel: async (workflowId, reason) => {
         await this.admin.cancel(workflowId, reason === undefined ? {} : { reason });
       },
-      send: (workflowId, topic, message, sendOptions) => this.send(workflowId, topic, message, sendOptions),
-      getEvent: (workflowId, key, eventOptions) => this.getEvent(workflowId, key, eventOptions),
+      messaging: this.#messaging,
     };
     this.#enqueuer = new Enqueuer({
       store: this.#queueStore,
@@ -249,22 +250,23 @@ export class HoldfastClient {
     this.#store.subscribe({
       onControl: (workflowId) => {
         this.#waiter.check([workflowId]);
-        this.#messaging.arrivals.events.check([workflowId]);
+        this.#messaging.checkEnds([workflowId]);
       },
       onOutcomes: (workflowIds) => {
         this.#waiter.check(workflowIds);
-        this.#messaging.arrivals.events.check(workflowIds);
+        this.#messaging.checkEnds(workflowIds);
       },
       onStreams: (workflowIds) => {
         this.#streamWatcher.hint(workflowIds);
       },
       onMessages: (workflowIds) => {
-        this.#messaging.arrivals.check(workflowIds);
+        this.#messaging.check(workflowIds);
       },
+      onQueries: () => undefined,
       onWork: () => undefined,
       onSchedules: () => undefined,
       onGap: () => {
-        this.#messaging.arrivals.check(null);
+        this.#messaging.check(null);
         this.#streamWatcher.hint(null);
         this.#waiter.check(null);
       },

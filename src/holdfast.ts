@@ -10,19 +10,16 @@ import type { AnySchedule, CheckedSchedules, ScheduleOperations } from './api/sc
 import type { ReadStreamOptions, StreamEntry } from './api/stream.js';
 import type { WorkflowHandle } from './api/workflow-handle.js';
 import type { StartOptions } from './api/workflow-options.js';
+import { appVersionOf } from './app-version.js';
 import { Admin } from './admin/admin.js';
 import type { Driver } from './drivers/driver.js';
 import { Catalog } from './engine/catalog.js';
 import { startChildHandle } from './engine/durable-calls.js';
 import { enqueueChild } from './engine/durable-enqueue.js';
-import { readEvent, sendMessage } from './engine/durable-messages.js';
 import { Engine } from './engine/engine.js';
-import { checkGetEvent } from './engine/event-reader.js';
 import { Handle, type HandleHost } from './engine/handle.js';
-import { checkSend } from './engine/message-arguments.js';
 import { OutcomeWaiter } from './engine/outcome-waiter.js';
 import { durableExecution } from './engine/scope.js';
-import { versionOf, type NamedSource } from './engine/source-version.js';
 import { StreamWatcher } from './engine/stream-watcher.js';
 import { within } from './engine/timer.js';
 import { checkWorkflowId } from './engine/workflow-id.js';
@@ -32,6 +29,7 @@ import type { LeaseOperations } from './api/lease.js';
 import type { Leases } from './effects/leases.js';
 import { leasesOn } from './effects/leases-on.js';
 import { Executor, type ExecutorHealth } from './fleet/executor.js';
+import type { QueryDesk } from './fleet/query-desk.js';
 import { checkDeclarations, Queues } from './fleet/queues.js';
 import { Scheduler } from './fleet/scheduler.js';
 import { checkScheduleDeclarations, Schedules } from './fleet/schedules.js';
@@ -84,6 +82,7 @@ export class Holdfast {
   readonly #scheduler: Scheduler;
   readonly #enqueuer: Enqueuer;
   readonly #messaging: Messaging;
+  readonly #queryDesk: QueryDesk;
   readonly #sweeper: DeduplicationSweeper;
   readonly #engine: Engine;
   readonly #executor: Executor;
@@ -148,7 +147,7 @@ export class Holdfast {
     this.#store = new PostgresStore({ driver, schema, notifications: options.notifications ?? true });
     const waitPollMs = Math.min(OUTCOME_POLL_MS, settings.pollMs);
     this.#waiter = new OutcomeWaiter(this.#store, waitPollMs);
-    this.#messaging = new Messaging({ driver, schema, store: this.#store, serializer, pollMs: waitPollMs });
+    this.#messaging = this.#openMessaging(parts, waitPollMs);
     this.#streamWatcher = new StreamWatcher(this.#store.streams, waitPollMs);
     this.#executor = new Executor({
       store: this.#store,
@@ -185,6 +184,7 @@ export class Holdfast {
     this.#enqueuer = this.#makeEnqueuer(serializer);
     this.#leases = leasesOn({ driver, schema, logger, heldBy: () => this.executorId });
     this.leases = this.#leases;
+    this.#queryDesk = this.#messaging.deskOf(this.#engine, this.#executor, logger);
     this.#sweeper = new DeduplicationSweeper(this.#queueStore, logger);
     this.#scheduleStore = new PostgresScheduleStore({ driver, schema });
     this.schedules = this.#schedules = this.#makeSchedules(parts, errors);
@@ -310,10 +310,7 @@ export class Holdfast {
    * @throws InvalidArgumentError, ValueNotSerializableError, PayloadTooLargeError, before anything is written.
    */
   async send(workflowId: string, topic: string, message: unknown, options: SendOptions = {}): Promise<void> {
-    const sender = durableExecution();
-    if (sender === undefined) return this.#messaging.send(workflowId, topic, message, options);
-    checkSend(workflowId, topic, options);
-    return sendMessage(sender, workflowId, topic, message, options);
+    return this.#messaging.send(workflowId, topic, message, options);
   }
 
   /**
@@ -332,10 +329,7 @@ export class Holdfast {
   ): Promise<Value | undefined>;
   async getEvent<Value = unknown>(workflowId: string, key: string, options?: GetEventOptions): Promise<Value>;
   async getEvent(workflowId: string, key: string, options: GetEventOptions = {}): Promise<unknown> {
-    const reader = durableExecution();
-    if (reader === undefined) return this.#messaging.getEvent(workflowId, key, options);
-    const { event, timeoutMs } = checkGetEvent(workflowId, key, options);
-    return readEvent(reader, event, timeoutMs);
+    return this.#messaging.getEvent(workflowId, key, options);
   }
 
   /** A handle for any workflow, wherever it runs. Whether there is one shows when it is asked. */
@@ -374,10 +368,13 @@ export class Holdfast {
       onControl: (workflowId) => void this.#recheck(workflowId),
       onOutcomes: (workflowIds) => {
         this.#waiter.check(workflowIds);
-        this.#messaging.arrivals.events.check(workflowIds);
+        this.#messaging.checkEnds(workflowIds);
       },
       onMessages: (workflowIds) => {
-        this.#messaging.arrivals.check(workflowIds);
+        this.#messaging.check(workflowIds);
+      },
+      onQueries: (workflowIds) => {
+        this.#queryDesk.wake(workflowIds);
       },
       onStreams: (workflowIds) => {
         this.#streamWatcher.hint(workflowIds);
@@ -389,7 +386,8 @@ export class Holdfast {
         this.#scheduler.wake();
       },
       onGap: () => {
-        this.#messaging.arrivals.check(null);
+        this.#messaging.check(null);
+        this.#queryDesk.wake(null);
         this.#waiter.check(null);
         this.#streamWatcher.hint(null);
         this.#executor.wake();
@@ -399,13 +397,14 @@ export class Holdfast {
     this.#executor.run(this.#engine);
     this.#sweeper.start();
     this.#scheduler.start();
+    this.#queryDesk.start();
     this.#signals.start();
   }
 
   /** A control operation may have taken a workflow away that runs here; or it has an outcome that somebody waits for. */
   async #recheck(workflowId: string): Promise<void> {
     this.#waiter.check([workflowId]);
-    this.#messaging.arrivals.events.check([workflowId]);
+    this.#messaging.checkEnds([workflowId]);
     const execution = this.#engine.runningExecution(workflowId);
     if (execution === undefined) return;
     try {
@@ -422,7 +421,7 @@ export class Holdfast {
     await within(Promise.all([this.#sweeper.stop(), this.#scheduler.stop()]), FINAL_DRAIN_MS);
     await within(this.#engine.idle(), drainMs);
     await within(this.#engine.giveBackAll(), FINAL_DRAIN_MS);
-    await within(this.#leases.close(), FINAL_DRAIN_MS);
+    await within(Promise.all([this.#leases.close(), this.#queryDesk.stop()]), FINAL_DRAIN_MS);
     await within(this.#executor.deregister(), FINAL_DRAIN_MS);
     this.#streamWatcher.close();
     await this.#store.close({ drainMs: FINAL_DRAIN_MS });
@@ -471,6 +470,18 @@ export class Holdfast {
     });
   }
 
+  #openMessaging({ driver, settings, serializer }: Parts, pollMs: number): Messaging {
+    return new Messaging({
+      driver,
+      schema: settings.schema,
+      store: this.#store,
+      serializer,
+      pollMs,
+      executionHere: (workflowId) => this.#engine.runningExecution(workflowId),
+      handlers: () => this.#engine.queries,
+    });
+  }
+
   #handleHost(serializer: ValueSerializer): HandleHost {
     return {
       serializer,
@@ -485,20 +496,9 @@ export class Holdfast {
       cancel: async (workflowId, reason) => {
         await this.admin.cancel(workflowId, reason === undefined ? {} : { reason });
       },
-      send: (workflowId, topic, message, options) => this.send(workflowId, topic, message, options),
-      getEvent: (workflowId, key, options) => this.getEvent(workflowId, key, options),
+      messaging: this.#messaging,
     };
   }
-}
-
-function appVersionOf(option: HoldfastOptions['appVersion'], catalog: Catalog): string {
-  if (option === undefined || typeof option === 'string') return option ?? '';
-  const also = option.also.map((text): NamedSource => ({
-    kind: 'also',
-    name: typeof text === 'string' ? '' : text.name,
-    text,
-  }));
-  return versionOf([...catalog.sources, ...also]);
 }
 
 /** What a launch knows before it opens anything. */

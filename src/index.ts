@@ -37,6 +37,15 @@ export type {
   ScheduleSettings,
   ScheduleSummary,
 } from './api/schedule.js';
+export type {
+  Query,
+  QueryDefinitionOptions,
+  Signal,
+  SignalOptions,
+  Update,
+  UpdateDefinitionOptions,
+  UpdateOptions,
+} from './api/signals.js';
 export type { StoredValue } from './api/stored-value.js';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './api/standard-schema.js';
 export type { RetryOptions, StepOptions } from './api/step-options.js';
@@ -53,6 +62,8 @@ export type { NamedInstance, WorkflowSource } from './engine/catalog.js';
 export { mapWorkflows } from './engine/map-workflows.js';
 export { closeStream, writeStream } from './engine/durable-streams.js';
 export { getEvent, receive, send, setEvent } from './engine/message-functions.js';
+export { defineQuery } from './engine/query.js';
+export { defineSignal } from './engine/signal.js';
 export { sourceVersion, type SourceText, type SourceVersion } from './engine/source-version.js';
 export {
   continueAsNew,
@@ -65,6 +76,7 @@ export {
   uuid,
   workflow,
 } from './engine/workflow-functions.js';
+export { defineUpdate } from './engine/update.js';
 export * from './errors/index.js';
 export type { EnqueueResult } from './fleet/enqueuer.js';
 export type { ExecutorHealth } from './fleet/executor.js';

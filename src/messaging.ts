@@ -1,9 +1,26 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from './api/logger.js';
 import type { GetEventOptions, SendOptions } from './api/messages.js';
+import type { Query, Update, UpdateOptions } from './api/signals.js';
+import type { StandardSchema } from './api/standard-schema.js';
 import type { Driver } from './drivers/driver.js';
 import { Arrivals } from './engine/arrivals.js';
-import { EventReader } from './engine/event-reader.js';
+import { readEvent, sendMessage } from './engine/durable-messages.js';
+import type { Engine } from './engine/engine.js';
+import { checkGetEvent, EventReader } from './engine/event-reader.js';
+import type { RunningExecution } from './engine/execution-host.js';
+import type { HandleMessaging } from './engine/handle.js';
+import { checkSend } from './engine/message-arguments.js';
+import type { QueryHandlers } from './engine/query-handlers.js';
+import { durableExecution } from './engine/scope.js';
+import { durableChannel, sendUpdate, type UpdateChannel } from './engine/send-update.js';
+import { checkWorkflowId } from './engine/workflow-id.js';
 import { Messenger } from './fleet/messenger.js';
+import { QueryDesk } from './fleet/query-desk.js';
+import { Questioner } from './fleet/questioner.js';
+import type { ExecutorIdentity } from './store/store.js';
 import { PostgresMessageStore } from './store/postgres/postgres-message-store.js';
+import { PostgresQueryStore } from './store/postgres/postgres-query-store.js';
 import type { PostgresStore } from './store/postgres/postgres-store.js';
 import type { ValueSerializer } from './values/index.js';
 
@@ -13,44 +30,130 @@ export interface MessagingParts {
   readonly store: PostgresStore;
   readonly serializer: ValueSerializer;
   readonly pollMs: number;
+  /** The execution of this workflow in this process. */
+  readonly executionHere: (workflowId: string) => RunningExecution | undefined;
+  readonly handlers: () => QueryHandlers | undefined;
 }
 
-/** Messages and events from outside of workflows, and who waits here for any. */
-export class Messaging {
+/**
+ * Messages, events, queries and updates, and who waits here for any: durable calls inside a workflow, plain ones everywhere
+ * else.
+ */
+export class Messaging implements HandleMessaging {
   readonly arrivals: Arrivals;
-  readonly #store: PostgresMessageStore;
+  readonly queryStore: PostgresQueryStore;
+  readonly #messageStore: PostgresMessageStore;
   readonly #messenger: Messenger;
   readonly #events: EventReader;
+  readonly #questioner: Questioner;
+  readonly #plainChannel: UpdateChannel;
+  readonly #parts: MessagingParts;
 
-  constructor({ driver, schema, store, serializer, pollMs }: MessagingParts) {
+  constructor(parts: MessagingParts) {
+    const { driver, schema, store, serializer, pollMs, executionHere, handlers } = parts;
+    this.#parts = parts;
+    const announce = (workflowId: string): void => {
+      store.announceMessage(workflowId);
+    };
     this.arrivals = new Arrivals(store, pollMs);
-    this.#store = new PostgresMessageStore({
-      driver,
-      schema,
-      announce: (workflowId) => {
-        store.announceMessage(workflowId);
-      },
-    });
+    this.#messageStore = new PostgresMessageStore({ driver, schema, announce });
+    this.queryStore = new PostgresQueryStore({ driver, schema, announce });
     this.#messenger = new Messenger({
-      store: this.#store,
+      store: this.#messageStore,
       serializer,
       onSent: (workflowId) => {
         this.arrivals.check([workflowId]);
       },
     });
     this.#events = new EventReader({ store, arrivals: this.arrivals, serializer });
+    this.#questioner = new Questioner({
+      store: this.queryStore,
+      workflows: store,
+      serializer,
+      pollMs,
+      executionHere,
+      handlers,
+    });
+    this.#plainChannel = {
+      serializer,
+      newId: () => Promise.resolve(randomUUID()),
+      send: (workflowId, topic, message, options) => this.#messenger.send(workflowId, topic, message, options),
+      awaitReply: (reply, timeoutMs, signal) => this.#events.await(reply, timeoutMs, signal),
+    };
   }
 
-  send(workflowId: string, topic: string, message: unknown, options: SendOptions): Promise<void> {
-    return this.#messenger.send(workflowId, topic, message, options);
+  async send(
+    workflowId: string,
+    topic: string,
+    message: unknown,
+    options: SendOptions,
+    schema?: StandardSchema,
+  ): Promise<void> {
+    checkSend(workflowId, topic, options);
+    const sender = durableExecution();
+    return sender === undefined
+      ? this.#messenger.send(workflowId, topic, message, options, schema)
+      : sendMessage(sender, workflowId, topic, message, options, schema);
   }
 
-  getEvent(workflowId: string, key: string, options: GetEventOptions): Promise<unknown> {
-    return this.#events.read(workflowId, key, options);
+  async getEvent(workflowId: string, key: string, options: GetEventOptions): Promise<unknown> {
+    const { event, timeoutMs } = checkGetEvent(workflowId, key, options);
+    const reader = durableExecution();
+    return reader === undefined
+      ? this.#events.await(event, timeoutMs, options.signal)
+      : readEvent(reader, event, timeoutMs);
+  }
+
+  async update<Sent, Result>(
+    workflowId: string,
+    update: Pick<Update<Sent, Result, unknown>, 'name' | 'input'>,
+    input: Sent,
+    options: UpdateOptions,
+  ): Promise<Result> {
+    checkWorkflowId(workflowId);
+    const asker = durableExecution();
+    const channel = asker === undefined ? this.#plainChannel : durableChannel(asker);
+    return sendUpdate(channel, workflowId, update, input, options);
+  }
+
+  async query<Arguments extends unknown[], Result>(
+    workflowId: string,
+    { name, timeoutMs }: Query<Arguments, Result>,
+    args: Arguments,
+  ): Promise<Result> {
+    checkWorkflowId(workflowId);
+    return (await this.#questioner.ask({ workflowId, name, timeoutMs }, args)) as Result;
+  }
+
+  /** Where questions of other processes about what this executor runs are answered. */
+  deskOf(engine: Engine, executor: { readonly identity: ExecutorIdentity }, logger: Logger): QueryDesk {
+    const { serializer, pollMs } = this.#parts;
+    return new QueryDesk({
+      store: this.queryStore,
+      engine,
+      serializer,
+      logger,
+      identity: () => executor.identity,
+      pollMs,
+    });
+  }
+
+  /** There may be something new of these workflows; null: of any. */
+  check(workflowIds: readonly string[] | null): void {
+    this.arrivals.check(workflowIds);
+    this.#questioner.check(workflowIds);
+  }
+
+  /** These workflows have ended, or may have; null: any may have. */
+  checkEnds(workflowIds: readonly string[] | null): void {
+    this.arrivals.events.check(workflowIds);
+    this.#questioner.check(workflowIds);
   }
 
   close(): void {
     this.arrivals.close();
-    this.#store.close();
+    this.#questioner.close();
+    this.queryStore.close();
+    this.#messageStore.close();
   }
 }

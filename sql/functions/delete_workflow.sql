@@ -44,6 +44,7 @@ BEGIN
   PERFORM FROM workflow_status s WHERE s.workflow_id = p_workflow_id FOR UPDATE;
   DELETE FROM message m WHERE m.workflow_id = p_workflow_id;
   DELETE FROM event e WHERE e.workflow_id = p_workflow_id;
+  DELETE FROM query_request q WHERE q.workflow_id = p_workflow_id;
   DELETE FROM step_result r WHERE r.workflow_id = p_workflow_id;
   DELETE FROM step_intent i WHERE i.workflow_id = p_workflow_id;
   DELETE FROM stream_entry e WHERE e.workflow_id = p_workflow_id;

@@ -1,5 +1,6 @@
 import type { Duration } from './duration.js';
 import type { GetEventOptions, SendOptions } from './messages.js';
+import type { Query, Signal, Update, UpdateOptions } from './signals.js';
 import type { ReadStreamOptions, StreamEntry } from './stream.js';
 
 /** What can be asked of a workflow, from any process. */
@@ -43,6 +44,32 @@ export interface WorkflowHandle<Result> {
     options: GetEventOptions & { readonly timeout: Duration },
   ): Promise<Value | undefined>;
   getEvent<Value = unknown>(key: string, options?: GetEventOptions): Promise<Value>;
+  /**
+   * Sends it a signal: a message on the signal's topic, once the value has been found to fit.
+   * @throws SchemaViolationError before anything is written, and what `send` throws.
+   */
+  signal<Sent>(signal: Signal<Sent, unknown>, value: Sent, options?: SendOptions): Promise<void>;
+  /**
+   * Asks it about its state, wherever it runs; one that is unloaded is loaded for it. Nothing of it is recorded, also not
+   * inside a workflow, where the answer can differ from run to run: ask in a step.
+   * @throws QueryTimeoutError, QueryNotHandledError, or what the handler throws.
+   * @throws WorkflowNotFoundError when there is no such workflow, ReceiverEndedError when it has ended.
+   */
+  query<Arguments extends unknown[], Answer>(query: Query<Arguments, Answer>, ...args: Arguments): Promise<Answer>;
+  /**
+   * Has it carry out an update, and returns what its handler returns. Sent once, it is carried out once, whatever crashes.
+   * Inside a workflow it is made of durable calls.
+   * @throws UpdateRejectedError when the workflow refuses it; or what the handler throws.
+   * @throws UpdateTimeoutError with the ID to ask again with.
+   * @throws SchemaViolationError before anything is written.
+   * @throws WorkflowNotFoundError when there is no such workflow, ReceiverEndedError when it has ended, or ends without
+   *   answering.
+   */
+  update<Sent, Answer>(
+    update: Pick<Update<Sent, Answer, unknown>, 'name' | 'input'>,
+    input: Sent,
+    options?: UpdateOptions,
+  ): Promise<Answer>;
 }
 
 /**

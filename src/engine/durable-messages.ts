@@ -1,4 +1,5 @@
 import type { SendOptions } from '../api/messages.js';
+import type { StandardSchema } from '../api/standard-schema.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
 import { WriteRefusedError } from '../errors/workflow-errors.js';
@@ -7,6 +8,7 @@ import { encode, orRecordFailure, recordResult, recordWait, type StepIdentity } 
 import { elapsedSince } from './elapsed.js';
 import type { RunningExecution } from './execution-host.js';
 import { valueOfEvent } from './found-event.js';
+import { checkSchema } from './schema.js';
 import { sendRefusalError } from './send-refusal.js';
 import { startTimer } from './timer.js';
 import type { Watch } from './watch.js';
@@ -29,13 +31,14 @@ export function receiveMessage(execution: RunningExecution, topic: string, timeo
   });
 }
 
-/** Sends a message to a workflow. */
+/** Sends a message to a workflow. What does not fit the schema is refused. */
 export function sendMessage(
   execution: RunningExecution,
   receiver: string,
   topic: string,
   message: unknown,
   options: SendOptions,
+  schema?: StandardSchema,
 ): Promise<void> {
   return execution.call(async () => {
     const name = `${topic} to ${receiver}`;
@@ -52,6 +55,7 @@ export function sendMessage(
           "Inside a workflow, send commits with the workflow's own record: leave out the transaction.",
         );
       }
+      if (schema !== undefined) await checkSchema(schema, message, `message of topic "${topic}"`);
       const { host, ownership } = execution;
       const sent = host.store.recordSend(ownership, {
         seq,

@@ -13,6 +13,7 @@ import type { ExecutionStart } from './execution-start.js';
 import type { ExecutionEnd, ExecutionHost, RunningExecution } from './execution-host.js';
 import type { Outcome } from './outcome.js';
 import type { OutcomeWaiter } from './outcome-waiter.js';
+import { QueryHandlers } from './query-handlers.js';
 import { prepareStart } from './prepare-start.js';
 import { runOutsideScope } from './scope.js';
 import type { Serializer } from './serializer.js';
@@ -51,6 +52,7 @@ export class Engine implements ExecutionHost {
   readonly serializer: Serializer;
   readonly logger: Logger;
   readonly arrivals: ArrivalWatches;
+  readonly queries = new QueryHandlers();
   readonly handleOf: (workflowId: string) => WorkflowHandle<unknown>;
   readonly catalog: Catalog;
   readonly counters = newEngineCounters();

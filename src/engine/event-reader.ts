@@ -40,10 +40,9 @@ export class EventReader {
   }
 
   /** Waits until the event is set; `undefined` when it was not in time. */
-  async read(workflowId: string, key: string, options: GetEventOptions): Promise<unknown> {
-    const { event, timeoutMs } = checkGetEvent(workflowId, key, options);
-    options.signal?.throwIfAborted();
-    const found = await this.#await(event, timeoutMs, options.signal);
+  async await(event: EventAddress, timeoutMs: number | null, signal: AbortSignal | undefined): Promise<unknown> {
+    signal?.throwIfAborted();
+    const found = await this.#await(event, timeoutMs, signal);
     return found === undefined ? undefined : this.#parts.serializer.decode(valueOfEvent(event, found));
   }
 

@@ -76,6 +76,8 @@ export interface RunningExecution {
   replayed(recorded: RecordedStep): Promise<unknown>;
   /** Waits until everything recorded has been handed out; undefined when it has. */
   replayOver(): Promise<void> | undefined;
+  /** Resolves when everything recorded has been handed out and the code has come to rest: for who only looks. */
+  whenReplayed(): Promise<void>;
   /** Records a result and lets it reach the workflow in its order. Returns the error when the database refuses it. */
   checkpoint(record: StepRecord): Promise<Error | undefined>;
   /** A write succeeded: what it brought may reach the workflow, unless the execution has ended meanwhile. */
@@ -102,6 +104,10 @@ export interface ExecutionHost {
   readonly logger: Logger;
   /** Who waits here for messages and events. */
   readonly arrivals: ArrivalWatches;
+  /** How the executions here answer questions. */
+  readonly queries: {
+    add(execution: RunningExecution, name: string, answer: (...args: unknown[]) => unknown): void;
+  };
   /** False when the executor's lease may have lapsed: ownership is then verified before a body runs. */
   readonly leaseIsFresh: boolean;
   /** The database's clock as far as it is known here, milliseconds since 1970. */

@@ -163,8 +163,8 @@ export class Execution implements RunningExecution {
       if (!this.isRunning) return;
       outcome = await failureOf(thrown, this.#host.serializer);
     }
-    const { next } = this.#replay;
-    if (next !== undefined) this.#block(why.otherPath(this.workflowId, next, 'the code ended without asking for it'));
+    const left = await this.#replay.end();
+    if (left !== undefined) this.#block(why.otherPath(this.workflowId, left, 'the code ended without asking for it'));
     else await this.#finish(outcome);
   }
 
@@ -280,6 +280,8 @@ export class Execution implements RunningExecution {
   replayOver(): Promise<void> | undefined {
     return this.#replay.isOver ? undefined : this.#replay.over();
   }
+
+  readonly whenReplayed = (): Promise<void> => this.#replay.whenAtRest();
 
   async checkpoint(record: StepRecord): Promise<Error | undefined> {
     this.assertRunning();

@@ -1,4 +1,6 @@
 import type { GetEventOptions, SendOptions } from '../api/messages.js';
+import type { Query, Signal, Update, UpdateOptions } from '../api/signals.js';
+import type { StandardSchema } from '../api/standard-schema.js';
 import type { ReadStreamOptions, StreamEntry } from '../api/stream.js';
 import type { WorkflowHandle, WorkflowStatus } from '../api/workflow-handle.js';
 import { awaitOutcome } from './durable-calls.js';
@@ -11,8 +13,30 @@ export interface HandleHost extends StreamHost {
   waitForResult(workflowId: string, signal: AbortSignal | undefined): Promise<Outcome>;
   statusOf(workflowId: string): Promise<WorkflowStatus>;
   cancel(workflowId: string, reason: string | undefined): Promise<void>;
-  send(workflowId: string, topic: string, message: unknown, options: SendOptions): Promise<void>;
+  readonly messaging: HandleMessaging;
+}
+
+/** How a handle talks to its workflow: by durable calls inside a workflow, by plain ones everywhere else. */
+export interface HandleMessaging {
+  send(
+    workflowId: string,
+    topic: string,
+    message: unknown,
+    options: SendOptions,
+    schema?: StandardSchema,
+  ): Promise<void>;
   getEvent(workflowId: string, key: string, options: GetEventOptions): Promise<unknown>;
+  query<Arguments extends unknown[], Result>(
+    workflowId: string,
+    query: Query<Arguments, Result>,
+    args: Arguments,
+  ): Promise<Result>;
+  update<Sent, Result>(
+    workflowId: string,
+    update: Pick<Update<Sent, Result, unknown>, 'name' | 'input'>,
+    input: Sent,
+    options: UpdateOptions,
+  ): Promise<Result>;
 }
 
 export class Handle<Result> implements WorkflowHandle<Result> {
@@ -45,10 +69,26 @@ export class Handle<Result> implements WorkflowHandle<Result> {
   }
 
   send(topic: string, message: unknown, options: SendOptions = {}): Promise<void> {
-    return this.#host.send(this.workflowId, topic, message, options);
+    return this.#host.messaging.send(this.workflowId, topic, message, options);
   }
 
   getEvent<Value>(key: string, options: GetEventOptions = {}): Promise<Value> {
-    return this.#host.getEvent(this.workflowId, key, options) as Promise<Value>;
+    return this.#host.messaging.getEvent(this.workflowId, key, options) as Promise<Value>;
+  }
+
+  signal<Sent>(signal: Signal<Sent, unknown>, value: Sent, options: SendOptions = {}): Promise<void> {
+    return this.#host.messaging.send(this.workflowId, signal.name, value, options, signal.schema);
+  }
+
+  query<Arguments extends unknown[], Answer>(query: Query<Arguments, Answer>, ...args: Arguments): Promise<Answer> {
+    return this.#host.messaging.query(this.workflowId, query, args);
+  }
+
+  update<Sent, Answer>(
+    update: Pick<Update<Sent, Answer, unknown>, 'name' | 'input'>,
+    input: Sent,
+    options: UpdateOptions = {},
+  ): Promise<Answer> {
+    return this.#host.messaging.update(this.workflowId, update, input, options);
   }
 }

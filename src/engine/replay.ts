@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RecordedStep } from '../store/store.js';
 
 /**
@@ -20,6 +21,7 @@ export class Replay {
   readonly #ordered: readonly RecordedStep[];
   readonly #called = new Map<number, () => void>();
   readonly #liveCalls: (() => void)[] = [];
+  readonly #onlookers: (() => void)[] = [];
   readonly #onStall: (next: RecordedStep) => void;
   #cursor = 0;
   #lastSeq = -1;
@@ -73,8 +75,32 @@ export class Replay {
     });
   }
 
+  /**
+   * The code has ended: hands out what it has asked for all the same, by the loser of a race or by what it has left running
+   * in the background. Returns what it has not asked for.
+   */
+  async end(): Promise<RecordedStep | undefined> {
+    if (this.isOver) return undefined;
+    await nextTurn();
+    const { next } = this;
+    if (next === undefined || !this.#called.has(next.seq)) return next;
+    await this.over();
+    return undefined;
+  }
+
+  /** Resolves when the replay is over and the code at rest, for who only looks: no call that the code waits for. */
+  async whenAtRest(): Promise<void> {
+    if (!this.isOver) {
+      await new Promise<void>((resolve) => {
+        this.#onlookers.push(resolve);
+      });
+    }
+    await nextTurn();
+  }
+
   /** Drops everything: nobody will be answered. */
   stop(): void {
+    this.#onlookers.length = 0;
     clearTimeout(this.#stall);
     this.#called.clear();
     this.#liveCalls.length = 0;
@@ -112,6 +138,7 @@ export class Replay {
     this.#called.delete(next.seq);
     this.#cursor += 1;
     resolve();
+    if (this.isOver) for (const tell of this.#onlookers.splice(0)) tell();
     if (this.#called.size > 0 || this.#liveCalls.length > 0) this.#pump();
   }
 }

@@ -7,6 +7,8 @@ import type { RunningAttempt } from './running-attempt.js';
 export interface Scope {
   readonly execution: RunningExecution;
   readonly step: RunningAttempt | undefined;
+  /** What runs here that may only look at the workflow: a query, say. */
+  readonly readOnly?: string;
 }
 
 const STORAGE = Symbol.for('holdfast.scope.v1');
@@ -38,7 +40,7 @@ export function currentScope(): Scope | undefined {
 /** The execution to which a durable operation called here belongs; undefined outside workflows and inside step bodies. */
 export function durableExecution(): RunningExecution | undefined {
   const scope = storage.getStore();
-  return scope?.step === undefined ? scope?.execution : undefined;
+  return scope?.step === undefined && scope?.readOnly === undefined ? scope?.execution : undefined;
 }
 
 /** @throws OutsideWorkflowError */
@@ -46,6 +48,9 @@ export function requireDurable(operation: string): RunningExecution {
   const scope = storage.getStore();
   if (scope === undefined) {
     throw new OutsideWorkflowError(`${operation} works inside a workflow only. Call it from a @Workflow function.`);
+  }
+  if (scope.readOnly !== undefined) {
+    throw new OutsideWorkflowError(`${operation} was called inside ${scope.readOnly}, which may only look.`);
   }
   if (scope.step !== undefined) {
     throw new OutsideWorkflowError(

@@ -13,6 +13,37 @@ export class ReceiverEndedError extends HoldfastError {
   }
 }
 
+/** The workflow's code has not said how it answers this query. */
+export class QueryNotHandledError extends HoldfastError {
+  override readonly code = 'QUERY_NOT_HANDLED';
+  override readonly name = 'QueryNotHandledError';
+}
+
+/** A query was not answered in time. */
+export class QueryTimeoutError extends HoldfastError {
+  override readonly code = 'QUERY_TIMEOUT';
+  override readonly name = 'QueryTimeoutError';
+}
+
+/** The workflow has refused an update; `cause` says why. It was not carried out. */
+export class UpdateRejectedError extends HoldfastError {
+  override readonly code = 'UPDATE_REJECTED';
+  override readonly name = 'UpdateRejectedError';
+}
+
+/** An update was not answered in time. It stays sent, and may yet be carried out. */
+export class UpdateTimeoutError extends HoldfastError {
+  override readonly code = 'UPDATE_TIMEOUT';
+  override readonly name = 'UpdateTimeoutError';
+  /** To ask again: the update is carried out once. */
+  readonly updateId: string;
+
+  constructor(message: string, details: { readonly updateId: string }, options?: HoldfastErrorOptions) {
+    super(message, options);
+    this.updateId = details.updateId;
+  }
+}
+
 /** The workflow has ended without setting the event that somebody waits for. */
 export class EventNotSetError extends HoldfastError {
   override readonly code = 'EVENT_NOT_SET';

@@ -1,5 +1,6 @@
 import type { SendOptions } from '../api/messages.js';
-import { checkSend } from '../engine/message-arguments.js';
+import type { StandardSchema } from '../api/standard-schema.js';
+import { checkSchema } from '../engine/schema.js';
 import { sendRefusalError } from '../engine/send-refusal.js';
 import type { Serializer } from '../engine/serializer.js';
 import { WriteRefusedError } from '../errors/workflow-errors.js';
@@ -21,9 +22,16 @@ export class Messenger {
     this.#parts = parts;
   }
 
-  async send(workflowId: string, topic: string, message: unknown, options: SendOptions): Promise<void> {
-    checkSend(workflowId, topic, options);
+  /** What does not fit the schema is refused. */
+  async send(
+    workflowId: string,
+    topic: string,
+    message: unknown,
+    options: SendOptions,
+    schema?: StandardSchema,
+  ): Promise<void> {
     const run = options.transaction === undefined ? undefined : runnerOf(options.transaction);
+    if (schema !== undefined) await checkSchema(schema, message, `message of topic "${topic}"`);
     const { store, serializer, onSent } = this.#parts;
     const encoded = serializer.encode(message);
     const sent: OutsideMessage = {

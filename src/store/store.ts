@@ -407,6 +407,8 @@ export interface StoreHints {
   readonly onOutcomes: (workflowIds: readonly string[] | null) => void;
   /** These workflows may have got a message, or set an event; null: any may have. */
   readonly onMessages: (workflowIds: readonly string[] | null) => void;
+  /** These workflows may have been asked something; null: any may have. */
+  readonly onQueries: (workflowIds: readonly string[] | null) => void;
   /** Something was written to streams of these, or they have ended; null: any may have. */
   readonly onStreams: (workflowIds: readonly string[] | null) => void;
   /** There may be something to claim. */

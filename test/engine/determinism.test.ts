@@ -110,6 +110,24 @@ test('C26 the winner of a race is the same on replay, and the loser is not run a
   expect(bodies).toEqual([]);
 });
 
+test('C26 the loser of a race that was recorded before the outcome does not keep a replay from ending', async () => {
+  scenario = () => Promise.race([mark('first'), mark('second')]);
+  const handle = await holdfast.start(run, { workflowId: 'both recorded' });
+  expect(await handle.result()).toBe('first');
+  // As if the process had died before the outcome was recorded, and after both of them were.
+  await bed.sql.query(`
+    INSERT INTO holdfast.step_result
+    SELECT workflow_id, 1, 'second', kind, '"second"', NULL, 1, NULL, NULL, record_version + 1, epoch, nonce, started_at, completed_at
+      FROM holdfast.step_result WHERE workflow_id = 'both recorded' AND seq = 0
+    ON CONFLICT DO NOTHING;
+    DELETE FROM holdfast.workflow_outcome WHERE workflow_id = 'both recorded';
+    UPDATE holdfast.workflow_status SET status = 'ENQUEUED', completed_at = NULL, record_version = record_version + 1
+     WHERE workflow_id = 'both recorded'`);
+  await waitUntil(async () => (await handle.status()) !== 'ENQUEUED', 'it is claimed');
+  await waitUntil(async () => (await handle.status()) !== 'PENDING', 'it has ended again');
+  expect(await handle.status()).toBe('SUCCESS');
+});
+
 test('C26 races within races have the same winners on replay, whatever the timing, and what follows is numbered alike', async () => {
   const timed = (name: string, delays: Record<string, number>): Promise<string> =>
     runStep('runner', async () => {

@@ -376,7 +376,9 @@ export class PostgresStore implements Store {
   subscribe(hints: StoreHints): void {
     this.#hints = hints;
     if (!this.#notifications) return;
-    const channels = ['control', 'outcome', 'message', 'stream', 'work'].map((topic) => `${this.#schema}.${topic}`);
+    const channels = ['control', 'outcome', 'message', 'query', 'stream', 'work'].map(
+      (topic) => `${this.#schema}.${topic}`,
+    );
     this.#stream = this.#driver.listen(channels, {
       onListening: hints.onGap,
       onLost: () => {
@@ -392,6 +394,7 @@ export class PostgresStore implements Store {
           hints.onOutcomes(workflowIds);
           hints.onStreams(workflowIds);
         } else if (topic === 'message') hints.onMessages(parseWorkflowIds(payload));
+        else if (topic === 'query') hints.onQueries(parseWorkflowIds(payload));
         else if (topic === 'stream') hints.onStreams(parseWorkflowIds(payload));
         else if (payload === SCHEDULES_CHANGED) hints.onSchedules();
         else hints.onWork();

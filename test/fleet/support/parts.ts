@@ -48,8 +48,12 @@ export async function launchParts(
     waitForResult: (workflowId) => waiter.wait(workflowId, { runsHere: false }),
     statusOf: () => Promise.reject(new Error('not in this test')),
     cancel: () => Promise.reject(new Error('not in this test')),
-    send: () => Promise.reject(new Error('not in this test')),
-    getEvent: () => Promise.reject(new Error('not in this test')),
+    messaging: {
+      send: () => Promise.reject(new Error('not in this test')),
+      getEvent: () => Promise.reject(new Error('not in this test')),
+      query: () => Promise.reject(new Error('not in this test')),
+      update: () => Promise.reject(new Error('not in this test')),
+    },
   };
   const engine = new Engine({
     store,

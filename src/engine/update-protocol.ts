@@ -1,0 +1,54 @@
+import type { UpdateOptions } from '../api/signals.js';
+import { UpdateRejectedError } from '../errors/message-errors.js';
+import { checkText } from './check-text.js';
+import { parseDuration } from './duration.js';
+import { checkKnownOptions } from './known-options.js';
+import { LONGEST_DEFINED_NAME_BYTES, RESERVED_PREFIX } from './message-arguments.js';
+import type { Serializer } from './serializer.js';
+
+// An update is a message on a topic of Holdfast's own, and its answer an event under a key of Holdfast's own. So both are
+// recorded, and whoever asks again with the same ID finds the answer.
+
+const UPDATE_OPTIONS: ReadonlySet<string> = new Set<keyof UpdateOptions>(['updateId', 'timeout', 'signal']);
+const PREFIX = `${RESERVED_PREFIX}update:`;
+
+/** What is sent. */
+export interface UpdateRequest {
+  readonly updateId: string;
+  readonly input: unknown;
+}
+
+/** What came of it. Errors are encoded, so that one of which not everything can be stored is stored all the same. */
+export type UpdateReply =
+  | { readonly outcome: 'done'; readonly result: unknown }
+  | { readonly outcome: 'failed' | 'rejected'; readonly error: string };
+
+export function updateTopic(name: string): string {
+  return PREFIX + name;
+}
+
+/** The key of the event with the reply, and the idempotency key of the request. */
+export function updateKey(updateId: string): string {
+  return PREFIX + updateId;
+}
+
+/** @throws InvalidArgumentError */
+export function checkUpdate(options: UpdateOptions): number | null {
+  checkKnownOptions(options, UPDATE_OPTIONS, 'update');
+  if (options.updateId !== undefined) checkText(options.updateId, LONGEST_DEFINED_NAME_BYTES, 'updateId');
+  return options.timeout === undefined ? null : parseDuration(options.timeout, 'timeout');
+}
+
+/** Returns what the handler returned, or throws what it threw. */
+export async function resultOfUpdate(name: string, reply: UpdateReply, serializer: Serializer): Promise<unknown> {
+  switch (reply.outcome) {
+    case 'done':
+      return reply.result;
+    case 'failed':
+      throw await serializer.decode(reply.error);
+    case 'rejected':
+      throw new UpdateRejectedError(`The workflow refuses this update "${name}": see the cause.`, {
+        cause: await serializer.decode(reply.error),
+      });
+  }
+}
