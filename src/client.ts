@@ -117,8 +117,6 @@ export class HoldfastClient {
       store: this.#store,
       serializer,
       pollMs: waitPollMs,
-      executionHere: () => undefined,
-      handlers: () => undefined,
     });
     this.#streamWatcher = new StreamWatcher(this.#store.streams, waitPollMs);
     this.queues = new Queues(this.#queueStore);

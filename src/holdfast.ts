@@ -477,8 +477,7 @@ export class Holdfast {
       store: this.#store,
       serializer,
       pollMs,
-      executionHere: (workflowId) => this.#engine.runningExecution(workflowId),
-      handlers: () => this.#engine.queries,
+      engine: () => this.#engine,
     });
   }
 

@@ -8,16 +8,14 @@ import { Arrivals } from './engine/arrivals.js';
 import { readEvent, sendMessage } from './engine/durable-messages.js';
 import type { Engine } from './engine/engine.js';
 import { checkGetEvent, EventReader } from './engine/event-reader.js';
-import type { RunningExecution } from './engine/execution-host.js';
 import type { HandleMessaging } from './engine/handle.js';
 import { checkSend } from './engine/message-arguments.js';
-import type { QueryHandlers } from './engine/query-handlers.js';
 import { durableExecution } from './engine/scope.js';
 import { durableChannel, sendUpdate, type UpdateChannel } from './engine/send-update.js';
 import { checkWorkflowId } from './engine/workflow-id.js';
 import { Messenger } from './fleet/messenger.js';
 import { QueryDesk } from './fleet/query-desk.js';
-import { Questioner } from './fleet/questioner.js';
+import { Questioner, type RunningHere } from './fleet/questioner.js';
 import type { ExecutorIdentity } from './store/store.js';
 import { PostgresMessageStore } from './store/postgres/postgres-message-store.js';
 import { PostgresQueryStore } from './store/postgres/postgres-query-store.js';
@@ -30,9 +28,8 @@ export interface MessagingParts {
   readonly store: PostgresStore;
   readonly serializer: ValueSerializer;
   readonly pollMs: number;
-  /** The execution of this workflow in this process. */
-  readonly executionHere: (workflowId: string) => RunningExecution | undefined;
-  readonly handlers: () => QueryHandlers | undefined;
+  /** Asked directly about what runs in this process. Default: nothing does. */
+  readonly engine?: () => RunningHere;
 }
 
 /**
@@ -50,7 +47,7 @@ export class Messaging implements HandleMessaging {
   readonly #parts: MessagingParts;
 
   constructor(parts: MessagingParts) {
-    const { driver, schema, store, serializer, pollMs, executionHere, handlers } = parts;
+    const { driver, schema, store, serializer, pollMs, engine } = parts;
     this.#parts = parts;
     const announce = (workflowId: string): void => {
       store.announceMessage(workflowId);
@@ -66,14 +63,7 @@ export class Messaging implements HandleMessaging {
       },
     });
     this.#events = new EventReader({ store, arrivals: this.arrivals, serializer });
-    this.#questioner = new Questioner({
-      store: this.queryStore,
-      workflows: store,
-      serializer,
-      pollMs,
-      executionHere,
-      handlers,
-    });
+    this.#questioner = new Questioner({ store: this.queryStore, workflows: store, serializer, pollMs, engine });
     this.#plainChannel = {
       serializer,
       newId: () => Promise.resolve(randomUUID()),

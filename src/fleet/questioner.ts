@@ -23,9 +23,14 @@ export interface QuestionerParts {
   readonly workflows: Pick<WorkflowStore, 'verifyOwnership'>;
   readonly serializer: Serializer;
   readonly pollMs: number;
-  /** The execution of this workflow in this process, which can be asked directly. */
-  readonly executionHere: (workflowId: string) => RunningExecution | undefined;
-  readonly handlers: () => QueryHandlers | undefined;
+  /** What runs in this process can be asked directly; undefined where nothing does. */
+  readonly engine: (() => RunningHere) | undefined;
+}
+
+/** What an engine tells of the executions in this process. */
+export interface RunningHere {
+  readonly queries: QueryHandlers;
+  runningExecution(workflowId: string): RunningExecution | undefined;
 }
 
 /** Asks running workflows about their state: directly where they run here, else through the database. */
@@ -60,9 +65,9 @@ export class Questioner {
   /** Undefined when it does not run here, or ends before it has answered. */
   async #askHere(query: AskedQuery, text: string, endAt: number): Promise<EncodedAnswer | undefined> {
     const { serializer } = this.#parts;
-    const execution = this.#parts.executionHere(query.workflowId);
-    const handlers = this.#parts.handlers();
-    if (execution === undefined || handlers === undefined) return undefined;
+    const engine = this.#parts.engine?.();
+    const execution = engine?.runningExecution(query.workflowId);
+    if (engine === undefined || execution === undefined) return undefined;
     let forget = (): void => undefined;
     const gone = new Promise<undefined>((resolve) => {
       forget = execution.onGone(() => {
@@ -73,7 +78,7 @@ export class Questioner {
       // One that was replaced or cancelled and has not heard of it must not answer.
       if (!(await this.#parts.workflows.verifyOwnership(execution.ownership))) return undefined;
       const args = (await serializer.decode(text)) as readonly unknown[];
-      return encodeAnswer(handlers, serializer, execution, query.name, args);
+      return encodeAnswer(engine.queries, serializer, execution, query.name, args);
     };
     try {
       return await inTime(query, endAt, Promise.race([answered(), gone]));
