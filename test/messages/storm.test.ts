@@ -39,9 +39,9 @@ test('C42 whoever owns the workflows, and however often that changes, each messa
     await first.start(sink, { workflowId: `sink of ${id}` }, MESSAGES);
     await first.start(relay, { workflowId: id }, `sink of ${id}`);
   }
-  let isOver = false;
+  const over = new AbortController();
   const stealing = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       // Some of those that run are taken away, in the middle of whatever they do.
       await bed.sql.query(`
         UPDATE holdfast.workflow_status
@@ -64,7 +64,7 @@ test('C42 whoever owns the workflows, and however often that changes, each messa
     expect(await client.handle(`sink of ${id}`).result()).toEqual(expected);
     expect(await client.getEvent(id, 'last')).toBe(MESSAGES - 1);
   }
-  isOver = true;
+  over.abort();
   await stealing;
   const { rows } = await bed.sql.query(
     `SELECT workflow_id, attention FROM holdfast.workflow_status WHERE attention IS NOT NULL`,
