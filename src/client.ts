@@ -111,13 +111,7 @@ export class HoldfastClient {
     this.#queueStore = new PostgresQueueStore({ driver, schema });
     const waitPollMs = Math.min(DEFAULT_POLL_MS, pollMs);
     this.#waiter = new OutcomeWaiter(this.#store, waitPollMs);
-    this.#messaging = new Messaging({
-      driver,
-      schema,
-      store: this.#store,
-      serializer,
-      pollMs: waitPollMs,
-    });
+    this.#messaging = new Messaging({ driver, schema, store: this.#store, serializer, pollMs: waitPollMs });
     this.#streamWatcher = new StreamWatcher(this.#store.streams, waitPollMs);
     this.queues = new Queues(this.#queueStore);
     this.admin = new Admin({

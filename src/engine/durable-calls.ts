@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '../api/workflow-handle.js';
 import type { StartOptions } from '../api/workflow-options.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
-import type { IntentAnswer, IntentRecord, RecordedStep, StepKind, WorkflowStart } from '../store/store.js';
+import type { IntentAnswer, IntentRecord, Ownership, RecordedStep, StepKind, WorkflowStart } from '../store/store.js';
 import type { WorkflowDefinition } from './definitions.js';
 import { elapsedSince } from './elapsed.js';
 import type { RunningExecution } from './execution-host.js';
@@ -199,6 +199,7 @@ async function startChild(
   const token = randomUUID();
   const child = { ...start, token, onParentCancel: options.onParentCancel ?? 'cancel' };
   const { seq, name, kind } = call;
+  const sentAt = performance.now();
   const intent = host.store.recordIntent(ownership, { seq, name, kind, child });
   const answer = await execution.write(intent);
   if (answer.kind === 'child-name-taken') {
@@ -207,7 +208,8 @@ async function startChild(
     );
   }
   if (written(execution, answer).child === 'created') {
-    host.runChild(definition, start, { workflowId: childId, token, epoch: 1, recordVersion: 1 });
+    const child: Ownership = { workflowId: childId, token, epoch: 1, recordVersion: 1 };
+    await execution.write(host.runChild(definition, start, child, sentAt));
   }
   await execution.progress();
   return childId;

@@ -26,6 +26,8 @@ export interface ExecutorState {
   readonly appVersion: string;
   /** By the monotonic clock since the last acknowledged heartbeat. */
   readonly leaseIsFresh: boolean;
+  /** Milliseconds after which what was started or claimed may have been given back, as nobody ran it here. */
+  readonly lateMs: number;
   clockMs(): number;
   /** A workflow that kept meeting other writers is to be claimed again after a while. */
   requeue(ownership: Ownership, requeues: number): void;
@@ -120,10 +122,11 @@ export class Engine implements ExecutionHost {
   async #startPrepared(definition: WorkflowDefinition, start: WorkflowStart): Promise<void> {
     const { workflowId } = start;
     const { identity: executor, appVersion } = this.#executor;
+    const sentAt = performance.now();
     const answer = await this.store.start({ ...start, executor, appVersion, token: randomUUID() });
     switch (answer.kind) {
       case 'started':
-        this.#runFresh(definition, start, answer.ownership);
+        await this.#runFresh(definition, start, answer.ownership, sentAt);
         break;
       case 'exists':
         if (answer.name !== definition.name) {
@@ -178,8 +181,8 @@ export class Engine implements ExecutionHost {
     return prepareStart(definition, args, options, workflowId, this.serializer);
   }
 
-  runChild(definition: WorkflowDefinition, start: WorkflowStart, ownership: Ownership): void {
-    this.#runFresh(definition, start, ownership);
+  runChild(definition: WorkflowDefinition, start: WorkflowStart, ownership: Ownership, sentAt: number): Promise<void> {
+    return this.#runFresh(definition, start, ownership, sentAt);
   }
 
   waitForOutcome(workflowId: string, waiting: RunningExecution): Promise<Outcome> {
@@ -246,7 +249,16 @@ export class Engine implements ExecutionHost {
     await Promise.all([...this.#running.values()].map((execution) => execution.giveBack()));
   }
 
-  #runFresh(definition: WorkflowDefinition, start: WorkflowStart, ownership: Ownership): void {
+  /** `sentAt`: when its start was sent, by the monotonic clock. Resolves when it runs, or has been found to run elsewhere. */
+  async #runFresh(
+    definition: WorkflowDefinition,
+    start: WorkflowStart,
+    ownership: Ownership,
+    sentAt: number,
+  ): Promise<void> {
+    // The comparison of rows may have found it owned and not run, and have given it back.
+    const isLate = performance.now() - sentAt >= this.#executor.lateMs;
+    if (isLate && !(await this.store.verifyOwnership(ownership))) return;
     this.counters.started += 1;
     const self = this.catalog.selfOf(definition, start.instance);
     const { input, timeoutMs: deadlineInMs } = start;

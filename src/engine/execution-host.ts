@@ -126,7 +126,7 @@ export interface ExecutionHost {
     workflowId: string,
   ): Promise<WorkflowStart>;
   /** Runs a child that was created with its parent's checkpoint. */
-  runChild(definition: WorkflowDefinition, start: WorkflowStart, ownership: Ownership): void;
+  runChild(definition: WorkflowDefinition, start: WorkflowStart, ownership: Ownership, sentAt: number): Promise<void>;
   /** The name under which an object is registered for a workflow. */
   instanceNameOf(definition: WorkflowDefinition, self: unknown): string | undefined;
   handleOf(workflowId: string): WorkflowHandle<unknown>;

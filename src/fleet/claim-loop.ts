@@ -21,8 +21,6 @@ export interface ClaimLoopOptions {
   readonly maxConcurrent: number;
   readonly deadLetterError: string;
   readonly counters: FleetCounters;
-  /** Milliseconds after which what was claimed may have been given back by the comparison of rows, as nobody ran it. */
-  readonly lateMs: number;
 }
 
 /**
@@ -102,7 +100,7 @@ export class ClaimLoop {
   }
 
   async #claim(limit: number, only: readonly string[] | undefined, requeues: number): Promise<ClaimAnswer> {
-    const { store, engine, executor, deadLetterError, lateMs, counters } = this.#options;
+    const { store, engine, executor, deadLetterError, counters } = this.#options;
     counters.claims += 1;
     const sentAt = performance.now();
     const answer = await store.claim({
@@ -114,7 +112,7 @@ export class ClaimLoop {
       turns: this.#turns,
       ...(only === undefined ? {} : { only }),
     });
-    const isLate = performance.now() - sentAt >= lateMs;
+    const isLate = performance.now() - sentAt >= executor.lateMs;
     const workflows = isLate ? await this.#stillOwned(answer.workflows) : answer.workflows;
     for (const workflow of workflows) {
       counters.claimed += 1;

@@ -102,6 +102,10 @@ export class Executor implements ExecutorState {
     return this.#options.appVersion;
   }
 
+  get lateMs(): number {
+    return leastSuspicionMs(this.#intervalMs);
+  }
+
   get leaseIsFresh(): boolean {
     return this.#doubtfulSince === undefined && this.#leaseAgeMs < this.#options.leaseMs;
   }
@@ -161,9 +165,8 @@ export class Executor implements ExecutorState {
         this.counters.fencedMs += performance.now() - this.#fencedFrom;
       },
     });
-    const lateMs = leastSuspicionMs(this.#intervalMs);
     const { counters } = this;
-    const claims = { store, engine, executor: this, logger, counters, pollMs, maxConcurrent, deadLetterError, lateMs };
+    const claims = { store, engine, executor: this, logger, counters, pollMs, maxConcurrent, deadLetterError };
     this.#claims = new ClaimLoop(claims);
     this.#requeues = new Requeues({ store, claims: this.#claims, logger, counters, stuckError, policy: requeues });
     this.#suspender = new Suspender({ engine, suspendAfterMs, maxConcurrent });

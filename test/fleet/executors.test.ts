@@ -2,6 +2,9 @@ import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from
 import { defineWorkflow, now, runStep, workflow, type Holdfast } from '../../src/index.js';
 import { createBed, gate, waitUntil, type Bed } from '../support/launch.js';
 import { startPgProxyFor, type PgProxy } from '../support/pg-proxy.js';
+import { workflowDefinitionOf, type WorkflowDefinition } from '../../src/engine/definitions.js';
+import { REQUEUE_POLICY } from '../../src/fleet/requeues.js';
+import { launchParts } from './support/parts.js';
 import { afterStatements, afterSweeps, giveBack, statusRow } from './support/sweeps.js';
 
 // Who claims what, and when; who stops; and what is given back.
@@ -12,6 +15,8 @@ const launched: Holdfast[] = [];
 beforeAll(async () => {
   bed = await createBed();
   proxy = await startPgProxyFor(bed.database.url);
+  // Brings the schema.
+  await (await bed.launch({ workflows: [defineWorkflow('first', () => Promise.resolve())] })).close();
 });
 /** An executor of an earlier test must not claim what a later one leaves. */
 afterEach(async () => {
@@ -31,6 +36,12 @@ async function launch(options: Parameters<Bed['launch']>[0]): Promise<Holdfast> 
 /** Its statements can be watched. */
 function launchBehindProxy(options: Parameters<Bed['launch']>[0]): Promise<Holdfast> {
   return launch({ database: proxy.connectionString(bed.database.url), ...options });
+}
+
+function definitionOf(run: unknown): WorkflowDefinition {
+  const definition = workflowDefinitionOf(run);
+  if (definition === undefined) throw new TypeError('Not a workflow.');
+  return definition;
 }
 
 /** A workflow whose first execution hangs in its step, and whose later ones do not. Counts the bodies by workflow. */
@@ -248,6 +259,37 @@ test('a claim that was given back before its history arrived is not run: its bod
   expect(epochs).toEqual([1, 3]);
   hang.open();
   expect(await other.handle('late history').result()).toBe(3);
+});
+
+test('a start that was given back before its reply arrived is not run: its body runs elsewhere', async () => {
+  const epochs: number[] = [];
+  const run = defineWorkflow('late start', () =>
+    runStep('work', () => {
+      const { epoch } = workflow();
+      epochs.push(epoch);
+      return Promise.resolve(epoch);
+    }),
+  );
+  const late = gate();
+  const { engine } = await launchParts(bed.database.url, {
+    workflows: [run],
+    requeues: REQUEUE_POLICY,
+    observer: () => undefined,
+    leaseMs: 300,
+    afterStart: () => late.opened,
+  });
+  const starting = engine.start(definitionOf(run), { workflowId: 'late start' }, []);
+  await waitUntil(
+    async () =>
+      (await bed.sql.query(`SELECT FROM holdfast.workflow_status WHERE status = 'ENQUEUED'`)).rows.length === 1,
+    'it is given back',
+  );
+  const other = await launch({ workflows: [run] });
+  expect(await other.handle('late start').result()).toBe(2);
+  late.open();
+  await starting;
+  await engine.idle();
+  expect(epochs).toEqual([2]);
 });
 
 test('a row that somebody keeps locked delays its giving back, not the heartbeats', async () => {

@@ -70,6 +70,7 @@ import {
   type OutcomeRow,
 } from './rows.js';
 import { PostgresStreamReads } from './stream-reads.js';
+import { HINT_TOPICS, passHint } from './hint-topics.js';
 import { isTransient } from './transient-errors.js';
 import { WorkAnnouncer } from './work-announcer.js';
 
@@ -83,8 +84,6 @@ const MESSAGES_GAP_MS = 2;
 const DRAIN_CHECK_MS = 5;
 /** Wake-ups dealt with in one statement. */
 const WAKEUPS_PER_STATEMENT = 1_000;
-/** What define_schedules and update_schedule send on the channel of work. */
-const SCHEDULES_CHANGED = 'schedules';
 /** Longest wait for the reply to a heartbeat, and as a part of the lease: later it would be of no use. */
 const HEARTBEAT_TIMEOUT_MS = 5_000;
 
@@ -376,28 +375,14 @@ export class PostgresStore implements Store {
   subscribe(hints: StoreHints): void {
     this.#hints = hints;
     if (!this.#notifications) return;
-    const channels = ['control', 'outcome', 'message', 'query', 'stream', 'work'].map(
-      (topic) => `${this.#schema}.${topic}`,
-    );
+    const channels = HINT_TOPICS.map((topic) => `${this.#schema}.${topic}`);
     this.#stream = this.#driver.listen(channels, {
       onListening: hints.onGap,
       onLost: () => {
         this.counters.listenerGaps += 1;
       },
       onNotification: (channel, payload) => {
-        const topic = channel.slice(this.#schema.length + 1);
-        if (topic === 'control') {
-          hints.onControl(payload);
-          hints.onStreams([payload]);
-        } else if (topic === 'outcome') {
-          const workflowIds = parseWorkflowIds(payload);
-          hints.onOutcomes(workflowIds);
-          hints.onStreams(workflowIds);
-        } else if (topic === 'message') hints.onMessages(parseWorkflowIds(payload));
-        else if (topic === 'query') hints.onQueries(parseWorkflowIds(payload));
-        else if (topic === 'stream') hints.onStreams(parseWorkflowIds(payload));
-        else if (payload === SCHEDULES_CHANGED) hints.onSchedules();
-        else hints.onWork();
+        passHint(hints, channel.slice(this.#schema.length + 1), payload);
       },
     });
   }
@@ -445,15 +430,5 @@ export class PostgresStore implements Store {
 
   #call(functionName: string): string {
     return `"${this.#schema}".${functionName}`;
-  }
-}
-
-/** A payload is a JSON array of IDs; anything else means "look at all". */
-function parseWorkflowIds(payload: string): string[] | null {
-  try {
-    const parsed: unknown = JSON.parse(payload);
-    return Array.isArray(parsed) ? parsed.filter((id): id is string => typeof id === 'string') : null;
-  } catch {
-    return null;
   }
 }

@@ -18,11 +18,26 @@ import { silentLogger } from '../../support/launch.js';
 /** What `Holdfast.launch` puts together, with a policy for requeues and a look at each statement before it is sent. */
 export async function launchParts(
   databaseUrl: string,
-  options: { workflows: readonly WorkflowSource[]; requeues: RequeuePolicy; observer: Observer },
+  options: {
+    workflows: readonly WorkflowSource[];
+    requeues: RequeuePolicy;
+    observer: Observer;
+    leaseMs?: number;
+    afterStart?: () => Promise<void>;
+  },
 ): Promise<{ engine: Engine; result(workflowId: string): Promise<unknown> }> {
   const driver = observe(await openDriver(databaseUrl), options.observer);
   const serializer = new ValueSerializer({ codecs: [], errors: new ErrorRegistry([WorkflowStuckError]) });
   const store = new PostgresStore({ driver, schema: 'holdfast', notifications: false });
+  const { afterStart } = options;
+  if (afterStart !== undefined) {
+    const start = store.start.bind(store);
+    store.start = async (request) => {
+      const answer = await start(request);
+      await afterStart();
+      return answer;
+    };
+  }
   const waiter = new OutcomeWaiter(store, 20);
   const arrivals = new Arrivals(store, 20);
   const executor = new Executor({
@@ -30,7 +45,7 @@ export async function launchParts(
     logger: silentLogger,
     executorId: randomUUID(),
     appVersion: '',
-    leaseMs: 600_000,
+    leaseMs: options.leaseMs ?? 600_000,
     // The ordinary claim would not know how often a workflow was requeued.
     pollMs: 600_000,
     maxConcurrent: 100,
