@@ -1,40 +1,25 @@
 import { hostname } from 'node:os';
-import type { LeaseOperations } from './api/lease.js';
-import type { Leases } from './effects/leases.js';
-import { leasesOn } from './effects/leases-on.js';
-import { within } from './engine/timer.js';
-import { onAbort } from './engine/abort-wait.js';
-import { Admin } from './admin/admin.js';
+import type { Admin } from './admin/admin.js';
 import type { Duration } from './api/duration.js';
+import type { EnqueueResult } from './api/enqueue-result.js';
+import type { LeaseOperations } from './api/lease.js';
 import type { GetEventOptions, SendOptions } from './api/messages.js';
 import type { EnqueueItem, EnqueueOptions, QueueOperations } from './api/queue.js';
 import type { ScheduleOperations } from './api/schedule.js';
 import type { ReadStreamOptions, StreamEntry } from './api/stream.js';
 import type { WorkflowHandle } from './api/workflow-handle.js';
-import { checkClientOptions, type ClientOptions, type ClientSettings } from './client-options.js';
-import type { Driver } from './drivers/driver.js';
+import { checkClientOptions, type ClientOptions } from './client-options.js';
 import { workflowDefinition, workflowDefinitionOf, type WorkflowDefinition } from './engine/definitions.js';
-import { Handle, type HandleHost } from './engine/handle.js';
-import { OutcomeWaiter } from './engine/outcome-waiter.js';
 import { prepareStart } from './engine/prepare-start.js';
-import { StreamWatcher } from './engine/stream-watcher.js';
+import { within } from './engine/timer.js';
 import { checkWorkflowId } from './engine/workflow-id.js';
 import { HoldfastClosedError, WorkflowNotRegisteredError } from './errors/usage-errors.js';
 import { encodeFixedErrors } from './fixed-errors.js';
-import { Enqueuer, type EnqueueResult } from './fleet/enqueuer.js';
-import { Queues } from './fleet/queues.js';
-import { Schedules } from './fleet/schedules.js';
 import { assertOneVersion } from './loaded-copies.js';
-import { DEFAULT_POLL_MS } from './launch-options.js';
 import { makeSerializer } from './make-serializer.js';
-import { Messaging } from './messaging.js';
 import { openDatabase } from './open-database.js';
+import { SharedParts } from './shared-parts.js';
 import { stderrLogger } from './stderr-logger.js';
-import { PostgresAdminStore } from './store/postgres/postgres-admin-store.js';
-import { PostgresQueueStore } from './store/postgres/postgres-queue-store.js';
-import { PostgresScheduleStore } from './store/postgres/postgres-schedule-store.js';
-import { PostgresStore } from './store/postgres/postgres-store.js';
-import type { ValueSerializer } from './values/index.js';
 
 /** How long a client that closes tries to give up its leases, in milliseconds. */
 const FINAL_RELEASE_MS = 2_000;
@@ -64,18 +49,7 @@ export class HoldfastClient {
   readonly schedules: ScheduleOperations;
   /** Named leases, leader election and fences. */
   readonly leases: LeaseOperations;
-  readonly #leases: Leases;
-  readonly #driver: Driver;
-  readonly #stopDatabase: () => Promise<void>;
-  readonly #store: PostgresStore;
-  readonly #adminStore: PostgresAdminStore;
-  readonly #queueStore: PostgresQueueStore;
-  readonly #scheduleStore: PostgresScheduleStore;
-  readonly #waiter: OutcomeWaiter;
-  readonly #streamWatcher: StreamWatcher;
-  readonly #enqueuer: Enqueuer;
-  readonly #messaging: Messaging;
-  readonly #handles: HandleHost;
+  readonly #parts: SharedParts;
   #closed: Promise<void> | undefined;
 
   /**
@@ -86,68 +60,34 @@ export class HoldfastClient {
     assertOneVersion();
     const settings = checkClientOptions(options);
     const serializer = makeSerializer(options);
-    const { cancelled } = await encodeFixedErrors(serializer);
-    const database = await openDatabase(
-      { ...options, migrate: options.migrate ?? false },
-      settings,
-      options.logger ?? stderrLogger,
-    );
-    return new HoldfastClient(options, settings, serializer, cancelled, database.driver, database.stop);
+    const errors = await encodeFixedErrors(serializer);
+    const logger = options.logger ?? stderrLogger;
+    const database = await openDatabase({ ...options, migrate: options.migrate ?? false }, settings, logger);
+    const parts = new SharedParts({
+      ...settings,
+      database,
+      serializer,
+      logger,
+      errors,
+      notifications: options.notifications ?? true,
+      resolve: definitionFor,
+      prepare: (definition, args, start, workflowId) => prepareStart(definition, args, start, workflowId, serializer),
+      engine: undefined,
+      heldBy: () => `a client, process ${String(process.pid)} on ${hostname()}`,
+      onFired: () => undefined,
+    });
+    return new HoldfastClient(parts);
   }
 
-  private constructor(
-    options: ClientOptions,
-    settings: ClientSettings,
-    serializer: ValueSerializer,
-    cancelledError: string,
-    driver: Driver,
-    stopDatabase: () => Promise<void>,
-  ) {
-    const { schema, pollMs } = settings;
-    this.#driver = driver;
-    this.#stopDatabase = stopDatabase;
-    this.#store = new PostgresStore({ driver, schema, notifications: options.notifications ?? true });
-    this.#adminStore = new PostgresAdminStore({ driver, schema });
-    this.#queueStore = new PostgresQueueStore({ driver, schema });
-    const waitPollMs = Math.min(DEFAULT_POLL_MS, pollMs);
-    this.#waiter = new OutcomeWaiter(this.#store, waitPollMs);
-    this.#messaging = new Messaging({ driver, schema, store: this.#store, serializer, pollMs: waitPollMs });
-    this.#streamWatcher = new StreamWatcher(this.#store.streams, waitPollMs);
-    this.queues = new Queues(this.#queueStore);
-    this.admin = new Admin({
-      store: this.#adminStore,
-      cancelledError,
-      decode: (text) => serializer.decode(text),
+  private constructor(parts: SharedParts) {
+    this.#parts = parts;
+    ({ admin: this.admin, queues: this.queues, schedules: this.schedules, leases: this.leases } = parts);
+    parts.store.subscribe({
+      ...parts.hints(),
+      onQueries: () => undefined,
+      onWork: () => undefined,
+      onSchedules: () => undefined,
     });
-    this.#handles = {
-      serializer,
-      streams: this.#store.streams,
-      streamWatcher: this.#streamWatcher,
-      waitForResult: (workflowId, signal) =>
-        this.#waiter.wait(workflowId, {
-          runsHere: false,
-          ...(signal === undefined ? {} : { onGone: onAbort(signal) }),
-        }),
-      statusOf: async (workflowId) => (await this.admin.get(workflowId)).status,
-      cancel: async (workflowId, reason) => {
-        await this.admin.cancel(workflowId, reason === undefined ? {} : { reason });
-      },
-      messaging: this.#messaging,
-    };
-    this.#enqueuer = new Enqueuer({
-      store: this.#queueStore,
-      prepare: (definition, args, startOptions, workflowId) =>
-        prepareStart(definition, args, startOptions, workflowId, serializer),
-      serializer,
-      handleOf: (workflowId) => new Handle(this.#handles, workflowId),
-    });
-    this.#scheduleStore = new PostgresScheduleStore({ driver, schema });
-    this.schedules = this.#makeSchedules(serializer, cancelledError);
-    const logger = options.logger ?? stderrLogger;
-    const heldBy = (): string => `a client, process ${String(process.pid)} on ${hostname()}`;
-    this.#leases = leasesOn({ driver, schema, logger, heldBy });
-    this.leases = this.#leases;
-    this.#listen();
   }
 
   /**
@@ -177,7 +117,7 @@ export class HoldfastClient {
     ...args: Arguments
   ): Promise<WorkflowHandle<Result>> {
     this.#assertOpen();
-    return (await this.#enqueuer.enqueue(definitionFor(workflow), options, args)) as WorkflowHandle<Result>;
+    return (await this.#parts.enqueuer.enqueue(definitionFor(workflow), options, args)) as WorkflowHandle<Result>;
   }
 
   /** Enqueues many workflows with few statements, in the order of the list; as `holdfast.enqueueMany`. */
@@ -187,14 +127,14 @@ export class HoldfastClient {
     items: readonly EnqueueItem<Arguments>[],
   ): Promise<readonly EnqueueResult<Result>[]> {
     this.#assertOpen();
-    const results = await this.#enqueuer.enqueueMany(definitionFor(workflow), options, items);
+    const results = await this.#parts.enqueuer.enqueueMany(definitionFor(workflow), options, items);
     return results as readonly EnqueueResult<Result>[];
   }
 
   /** Sends a message to a workflow, as `holdfast.send` outside of workflows. */
   async send(workflowId: string, topic: string, message: unknown, options: SendOptions = {}): Promise<void> {
     this.#assertOpen();
-    return this.#messaging.send(workflowId, topic, message, options);
+    return this.#parts.messaging.send(workflowId, topic, message, options);
   }
 
   /** The current value of an event that a workflow sets, as `holdfast.getEvent` outside of workflows. */
@@ -206,12 +146,12 @@ export class HoldfastClient {
   async getEvent<Value = unknown>(workflowId: string, key: string, options?: GetEventOptions): Promise<Value>;
   async getEvent(workflowId: string, key: string, options: GetEventOptions = {}): Promise<unknown> {
     this.#assertOpen();
-    return this.#messaging.getEvent(workflowId, key, options);
+    return this.#parts.messaging.getEvent(workflowId, key, options);
   }
 
   /** A handle for any workflow, wherever it runs. Whether there is one shows when it is asked. */
   handle<Result = unknown>(workflowId: string): WorkflowHandle<Result> {
-    return new Handle(this.#handles, checkWorkflowId(workflowId));
+    return this.#parts.handleOf(checkWorkflowId(workflowId));
   }
 
   /**
@@ -237,58 +177,10 @@ export class HoldfastClient {
     return this.close();
   }
 
-  /** Whoever waits here is told. */
-  #listen(): void {
-    this.#store.subscribe({
-      onControl: (workflowId) => {
-        this.#waiter.check([workflowId]);
-        this.#messaging.checkEnds([workflowId]);
-      },
-      onOutcomes: (workflowIds) => {
-        this.#waiter.check(workflowIds);
-        this.#messaging.checkEnds(workflowIds);
-      },
-      onStreams: (workflowIds) => {
-        this.#streamWatcher.hint(workflowIds);
-      },
-      onMessages: (workflowIds) => {
-        this.#messaging.check(workflowIds);
-      },
-      onQueries: () => undefined,
-      onWork: () => undefined,
-      onSchedules: () => undefined,
-      onGap: () => {
-        this.#messaging.check(null);
-        this.#streamWatcher.hint(null);
-        this.#waiter.check(null);
-      },
-    });
-  }
-
   async #close(): Promise<void> {
-    await within(this.#leases.close(), FINAL_RELEASE_MS);
-    this.#waiter.close();
-    this.#messaging.close();
-    this.#streamWatcher.close();
-    this.#queueStore.close();
-    this.#scheduleStore.close();
-    await this.#store.close();
-    await this.#adminStore.close();
-    await this.#driver.close();
-    await this.#stopDatabase();
-  }
-
-  #makeSchedules(serializer: ValueSerializer, cancelledError: string): Schedules {
-    return new Schedules({
-      store: this.#scheduleStore,
-      serializer,
-      resolve: definitionFor,
-      prepare: (definition, args, options, workflowId) =>
-        prepareStart(definition, args, options, workflowId, serializer),
-      cancelledError,
-      handleOf: (workflowId) => new Handle(this.#handles, workflowId),
-      onFired: () => undefined,
-    });
+    await within(this.#parts.leases.close(), FINAL_RELEASE_MS);
+    this.#parts.stopWaiting();
+    await this.#parts.close({ drainMs: 0 });
   }
 
   #assertOpen(): void {

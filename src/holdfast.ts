@@ -1,8 +1,7 @@
-import { randomUUID } from 'node:crypto';
-import type { HoldfastOptions } from './holdfast-options.js';
-import { onAbort } from './engine/abort-wait.js';
+import type { Admin } from './admin/admin.js';
 import type { Duration } from './api/duration.js';
-import type { Logger } from './api/logger.js';
+import type { EnqueueResult } from './api/enqueue-result.js';
+import type { LeaseOperations } from './api/lease.js';
 import type { GetEventOptions, SendOptions } from './api/messages.js';
 import type { MetricsSnapshot } from './api/metrics.js';
 import type { EnqueueItem, EnqueueOptions, QueueOperations } from './api/queue.js';
@@ -11,49 +10,21 @@ import type { ReadStreamOptions, StreamEntry } from './api/stream.js';
 import type { WorkflowHandle } from './api/workflow-handle.js';
 import type { StartOptions } from './api/workflow-options.js';
 import { appVersionOf } from './app-version.js';
-import { Admin } from './admin/admin.js';
-import type { Driver } from './drivers/driver.js';
 import { Catalog } from './engine/catalog.js';
 import { startChildHandle } from './engine/durable-calls.js';
-import { enqueueChild } from './engine/durable-enqueue.js';
-import { Engine } from './engine/engine.js';
-import { Handle, type HandleHost } from './engine/handle.js';
-import { OutcomeWaiter } from './engine/outcome-waiter.js';
+import { enqueueChild, enqueueChildren } from './engine/durable-enqueue.js';
 import { durableExecution } from './engine/scope.js';
-import { StreamWatcher } from './engine/stream-watcher.js';
-import { within } from './engine/timer.js';
 import { checkWorkflowId } from './engine/workflow-id.js';
-import { DeduplicationSweeper } from './fleet/deduplication-sweeper.js';
-import { Enqueuer, type EnqueueResult } from './fleet/enqueuer.js';
-import type { LeaseOperations } from './api/lease.js';
-import type { Leases } from './effects/leases.js';
-import { leasesOn } from './effects/leases-on.js';
-import { Executor, type ExecutorHealth } from './fleet/executor.js';
-import type { QueryDesk } from './fleet/query-desk.js';
-import { checkDeclarations, Queues } from './fleet/queues.js';
-import { Scheduler } from './fleet/scheduler.js';
-import { checkScheduleDeclarations, Schedules } from './fleet/schedules.js';
-import { encodeFixedErrors, type FixedErrors } from './fixed-errors.js';
-import { assertOneVersion } from './loaded-copies.js';
-import { checkOptions, type LaunchSettings } from './launch-options.js';
-import { makeSerializer } from './make-serializer.js';
-import { Messaging } from './messaging.js';
-import type { QueueRecord } from './store/queue-store.js';
-import { metricsSnapshot } from './metrics.js';
-import { metricsText } from './metrics-text.js';
+import { ExecutorParts } from './executor-parts.js';
+import type { ExecutorHealth } from './fleet/executor.js';
+import { checkDeclarations } from './fleet/queues.js';
+import { checkScheduleDeclarations } from './fleet/schedules.js';
+import type { HoldfastOptions } from './holdfast-options.js';
 import { replaceRunning } from './hot-reload.js';
-import { openDatabase } from './open-database.js';
-import { ShutdownSignals } from './shutdown-signals.js';
-import { stderrLogger } from './stderr-logger.js';
-import { PostgresAdminStore } from './store/postgres/postgres-admin-store.js';
-import { PostgresQueueStore } from './store/postgres/postgres-queue-store.js';
-import { PostgresScheduleStore } from './store/postgres/postgres-schedule-store.js';
-import { PostgresStore } from './store/postgres/postgres-store.js';
-import type { ValueSerializer } from './values/index.js';
-
-/** Milliseconds that writes under way get to be answered, after everything else has ended. */
-const FINAL_DRAIN_MS = 2_000;
-const OUTCOME_POLL_MS = 1_000;
+import { checkOptions } from './launch-options.js';
+import { assertOneVersion } from './loaded-copies.js';
+import { metricsText } from './metrics-text.js';
+import { metricsSnapshot } from './metrics.js';
 
 /**
  * One executor: runs workflows, recovers those of others, and is asked about all. Several can live in one process.
@@ -72,27 +43,7 @@ export class Holdfast {
   readonly schedules: ScheduleOperations;
   /** Named leases, leader election and fences. */
   readonly leases: LeaseOperations;
-  readonly #leases: Leases;
-  readonly #driver: Driver;
-  readonly #store: PostgresStore;
-  readonly #adminStore: PostgresAdminStore;
-  readonly #queueStore: PostgresQueueStore;
-  readonly #scheduleStore: PostgresScheduleStore;
-  readonly #schedules: Schedules;
-  readonly #scheduler: Scheduler;
-  readonly #enqueuer: Enqueuer;
-  readonly #messaging: Messaging;
-  readonly #queryDesk: QueryDesk;
-  readonly #sweeper: DeduplicationSweeper;
-  readonly #engine: Engine;
-  readonly #executor: Executor;
-  readonly #waiter: OutcomeWaiter;
-  readonly #streamWatcher: StreamWatcher;
-  readonly #handles: HandleHost;
-  readonly #settings: LaunchSettings;
-  readonly #signals: ShutdownSignals;
-  readonly #stopDatabase: () => Promise<void>;
-  #closed: Promise<void> | undefined;
+  readonly #parts: ExecutorParts;
 
   /**
    * Connects, checks the server, brings the schema up to date, registers this executor, and begins to recover and run.
@@ -111,106 +62,36 @@ export class Holdfast {
     const appVersion = appVersionOf(options.appVersion, catalog);
     const queues = checkDeclarations(options.queues ?? []);
     checkScheduleDeclarations(options.schedules ?? [], (workflow) => catalog.resolve(workflow));
-    return replaceRunning(options.hotReloadKey, () =>
-      Holdfast.#open({ options, settings, catalog, appVersion }, queues),
+    return replaceRunning(
+      options.hotReloadKey,
+      async () => new Holdfast(await ExecutorParts.start({ options, settings, catalog, appVersion, queues })),
     );
   }
 
-  static async #open(checked: CheckedLaunch, queues: readonly QueueRecord[]): Promise<Holdfast> {
-    const { options, settings } = checked;
-    const logger = options.logger ?? stderrLogger;
-    const serializer = makeSerializer(options);
-    const database = await openDatabase(options, settings, logger);
-    try {
-      const holdfast = new Holdfast(
-        { ...checked, logger, serializer, driver: database.driver, stopDatabase: database.stop },
-        await encodeFixedErrors(serializer),
-      );
-      if (queues.length > 0) await holdfast.#queueStore.define(queues, { isDeclaration: true });
-      await holdfast.#schedules.declare(options.schedules ?? []);
-      await holdfast.#executor.register();
-      holdfast.#run();
-      return holdfast;
-    } catch (error) {
-      await database.driver.close();
-      await database.stop();
-      throw error;
-    }
-  }
-
-  private constructor(parts: Parts, errors: FixedErrors) {
-    const { options, settings, catalog, logger, serializer, driver } = parts;
-    const { schema } = settings;
-    this.#settings = settings;
-    this.#driver = driver;
-    this.#stopDatabase = parts.stopDatabase;
-    this.#store = new PostgresStore({ driver, schema, notifications: options.notifications ?? true });
-    const waitPollMs = Math.min(OUTCOME_POLL_MS, settings.pollMs);
-    this.#waiter = new OutcomeWaiter(this.#store, waitPollMs);
-    this.#messaging = this.#openMessaging(parts, waitPollMs);
-    this.#streamWatcher = new StreamWatcher(this.#store.streams, waitPollMs);
-    this.#executor = new Executor({
-      store: this.#store,
-      logger,
-      executorId: options.executorId ?? randomUUID(),
-      appVersion: parts.appVersion,
-      leaseMs: settings.leaseMs,
-      pollMs: settings.pollMs,
-      maxConcurrent: settings.maxConcurrent,
-      suspendAfterMs: settings.suspendAfterMs,
-      deadLetterError: errors.deadLetter,
-      stuckError: errors.stuck,
-      stalledError: errors.stalled,
-      onSuperseded: () => void this.close({ drainMs: 0 }),
-    });
-    this.#engine = new Engine({
-      store: this.#store,
-      serializer,
-      logger,
-      catalog,
-      executor: this.#executor,
-      waiter: this.#waiter,
-      arrivals: this.#messaging.arrivals,
-      handleOf: (workflowId) => new Handle(this.#handles, workflowId),
-    });
-    this.#adminStore = new PostgresAdminStore({ driver, schema });
-    this.admin = new Admin({
-      store: this.#adminStore,
-      cancelledError: errors.cancelled,
-      decode: (text) => serializer.decode(text),
-    });
-    this.#queueStore = new PostgresQueueStore({ driver, schema });
-    this.queues = new Queues(this.#queueStore);
-    this.#enqueuer = this.#makeEnqueuer(serializer);
-    this.#leases = leasesOn({ driver, schema, logger, heldBy: () => this.executorId });
-    this.leases = this.#leases;
-    this.#queryDesk = this.#messaging.deskOf(this.#engine, this.#executor, logger);
-    this.#sweeper = new DeduplicationSweeper(this.#queueStore, logger);
-    this.#scheduleStore = new PostgresScheduleStore({ driver, schema });
-    this.schedules = this.#schedules = this.#makeSchedules(parts, errors);
-    this.#scheduler = this.#makeScheduler(parts, errors);
-    this.#handles = this.#handleHost(serializer);
-    this.#signals = new ShutdownSignals({ signals: options.shutdownOn ?? [], close: () => this.close(), logger });
+  private constructor(parts: ExecutorParts) {
+    this.#parts = parts;
+    ({ admin: this.admin, queues: this.queues, schedules: this.schedules, leases: this.leases } = parts.shared);
   }
 
   /** The ID under which this process is known to the others. */
   get executorId(): string {
-    return this.#executor.identity.executorId;
+    return this.#parts.executor.identity.executorId;
   }
 
   /** The version of the application that this process runs, as given or made of the source. */
   get appVersion(): string {
-    return this.#executor.appVersion;
+    return this.#parts.executor.appVersion;
   }
 
   /** Whether this executor is running, fenced (its lease may have lapsed), superseded or stopped. */
   health(): ExecutorHealth {
-    return this.#executor.health;
+    return this.#parts.executor.health;
   }
 
   /** What this process has counted since launch, and how it is now. Asks nobody. */
   metrics(): MetricsSnapshot {
-    return metricsSnapshot(this.#engine.counters, this.#executor, this.#store.counters);
+    const { engine, executor, shared } = this.#parts;
+    return metricsSnapshot(engine.counters, executor, shared.store.counters);
   }
 
   /**
@@ -237,11 +118,11 @@ export class Holdfast {
     options: StartOptions,
     ...args: Arguments
   ): Promise<WorkflowHandle<Result>> {
-    const definition = this.#engine.catalog.definitionOf(workflow);
+    const definition = this.#parts.engine.catalog.definitionOf(workflow);
     const parent = durableExecution();
     const handle =
       parent === undefined
-        ? await this.#engine.start(definition, options, args)
+        ? await this.#parts.engine.start(definition, options, args)
         : await startChildHandle(parent, definition, args, options);
     return handle as WorkflowHandle<Result>;
   }
@@ -260,14 +141,14 @@ export class Holdfast {
     options: EnqueueOptions,
     ...args: Arguments
   ): Promise<WorkflowHandle<Result>> {
-    const definition = this.#engine.catalog.definitionOf(workflow);
+    const definition = this.#parts.engine.catalog.definitionOf(workflow);
     const parent = durableExecution();
     if (parent !== undefined) {
       return (await enqueueChild(parent, definition, args, options)) as WorkflowHandle<Result>;
     }
-    this.#engine.assertAccepting();
-    const handle = await this.#enqueuer.enqueue(definition, options, args);
-    if (options.transaction === undefined) this.#executor.wake();
+    this.#parts.engine.assertAccepting();
+    const handle = await this.#parts.shared.enqueuer.enqueue(definition, options, args);
+    if (options.transaction === undefined) this.#parts.executor.wake();
     return handle as WorkflowHandle<Result>;
   }
 
@@ -281,22 +162,14 @@ export class Holdfast {
     options: Omit<EnqueueOptions, 'workflowId'>,
     items: readonly EnqueueItem<Arguments>[],
   ): Promise<readonly EnqueueResult<Result>[]> {
-    const definition = this.#engine.catalog.definitionOf(workflow);
+    const definition = this.#parts.engine.catalog.definitionOf(workflow);
     const parent = durableExecution();
     if (parent !== undefined) {
-      const results = items.map(async ({ args, ...own }): Promise<EnqueueResult<unknown>> => {
-        try {
-          return { ok: true, handle: await enqueueChild(parent, definition, args, { ...options, ...own }) };
-        } catch (error) {
-          parent.assertRunning();
-          return { ok: false, error: error instanceof Error ? error : new Error(String(error)) };
-        }
-      });
-      return (await Promise.all(results)) as readonly EnqueueResult<Result>[];
+      return (await enqueueChildren(parent, definition, options, items)) as readonly EnqueueResult<Result>[];
     }
-    this.#engine.assertAccepting();
-    const results = await this.#enqueuer.enqueueMany(definition, options, items);
-    if (options.transaction === undefined) this.#executor.wake();
+    this.#parts.engine.assertAccepting();
+    const results = await this.#parts.shared.enqueuer.enqueueMany(definition, options, items);
+    if (options.transaction === undefined) this.#parts.executor.wake();
     return results as readonly EnqueueResult<Result>[];
   }
 
@@ -310,7 +183,7 @@ export class Holdfast {
    * @throws InvalidArgumentError, ValueNotSerializableError, PayloadTooLargeError, before anything is written.
    */
   async send(workflowId: string, topic: string, message: unknown, options: SendOptions = {}): Promise<void> {
-    return this.#messaging.send(workflowId, topic, message, options);
+    return this.#parts.shared.messaging.send(workflowId, topic, message, options);
   }
 
   /**
@@ -329,12 +202,12 @@ export class Holdfast {
   ): Promise<Value | undefined>;
   async getEvent<Value = unknown>(workflowId: string, key: string, options?: GetEventOptions): Promise<Value>;
   async getEvent(workflowId: string, key: string, options: GetEventOptions = {}): Promise<unknown> {
-    return this.#messaging.getEvent(workflowId, key, options);
+    return this.#parts.shared.messaging.getEvent(workflowId, key, options);
   }
 
   /** A handle for any workflow, wherever it runs. Whether there is one shows when it is asked. */
   handle<Result = unknown>(workflowId: string): WorkflowHandle<Result> {
-    return new Handle(this.#handles, checkWorkflowId(workflowId));
+    return this.#parts.shared.handleOf(checkWorkflowId(workflowId));
   }
 
   /**
@@ -356,161 +229,10 @@ export class Holdfast {
    * takes it at once, and lets go of everything it opened. Idempotent. A shutdown is not an attempt.
    */
   close(options: { readonly drainMs?: number } = {}): Promise<void> {
-    return (this.#closed ??= this.#close(options.drainMs ?? this.#settings.shutdownTimeoutMs));
+    return this.#parts.close(options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
-
-  #run(): void {
-    this.#store.subscribe({
-      onControl: (workflowId) => void this.#recheck(workflowId),
-      onOutcomes: (workflowIds) => {
-        this.#waiter.check(workflowIds);
-        this.#messaging.checkEnds(workflowIds);
-      },
-      onMessages: (workflowIds) => {
-        this.#messaging.check(workflowIds);
-      },
-      onQueries: (workflowIds) => {
-        this.#queryDesk.wake(workflowIds);
-      },
-      onStreams: (workflowIds) => {
-        this.#streamWatcher.hint(workflowIds);
-      },
-      onWork: () => {
-        this.#executor.wake();
-      },
-      onSchedules: () => {
-        this.#scheduler.wake();
-      },
-      onGap: () => {
-        this.#messaging.check(null);
-        this.#queryDesk.wake(null);
-        this.#waiter.check(null);
-        this.#streamWatcher.hint(null);
-        this.#executor.wake();
-        this.#scheduler.wake();
-      },
-    });
-    this.#executor.run(this.#engine);
-    this.#sweeper.start();
-    this.#scheduler.start();
-    this.#queryDesk.start();
-    this.#signals.start();
-  }
-
-  /** A control operation may have taken a workflow away that runs here; or it has an outcome that somebody waits for. */
-  async #recheck(workflowId: string): Promise<void> {
-    this.#waiter.check([workflowId]);
-    this.#messaging.checkEnds([workflowId]);
-    const execution = this.#engine.runningExecution(workflowId);
-    if (execution === undefined) return;
-    try {
-      if (!(await this.#store.verifyOwnership(execution.ownership))) execution.lose();
-    } catch {
-      // Closed meanwhile, or refused: the next write or heartbeat finds out.
-    }
-  }
-
-  /** Each part has its time, since a database that cannot be reached must not keep a process from ending. */
-  async #close(drainMs: number): Promise<void> {
-    this.#engine.stopAccepting();
-    await within(this.#executor.stopClaiming(drainMs), FINAL_DRAIN_MS);
-    await within(Promise.all([this.#sweeper.stop(), this.#scheduler.stop()]), FINAL_DRAIN_MS);
-    await within(this.#engine.idle(), drainMs);
-    await within(this.#engine.giveBackAll(), FINAL_DRAIN_MS);
-    await within(Promise.all([this.#leases.close(), this.#queryDesk.stop()]), FINAL_DRAIN_MS);
-    await within(this.#executor.deregister(), FINAL_DRAIN_MS);
-    this.#streamWatcher.close();
-    await this.#store.close({ drainMs: FINAL_DRAIN_MS });
-    this.#waiter.close();
-    this.#messaging.close();
-    this.#queueStore.close();
-    this.#scheduleStore.close();
-    await this.#adminStore.close();
-    await this.#driver.close();
-    await this.#stopDatabase();
-    this.#signals.stop();
-  }
-
-  #makeEnqueuer(serializer: ValueSerializer): Enqueuer {
-    return new Enqueuer({
-      store: this.#queueStore,
-      prepare: (definition, args, options, workflowId) => this.#engine.prepare(definition, args, options, workflowId),
-      serializer,
-      handleOf: (workflowId) => new Handle(this.#handles, workflowId),
-    });
-  }
-
-  #makeScheduler({ logger, settings }: Parts, errors: FixedErrors): Scheduler {
-    return new Scheduler({
-      store: this.#scheduleStore,
-      logger,
-      pollMs: settings.pollMs,
-      cancelledError: errors.cancelled,
-      onFired: () => {
-        this.#executor.wake();
-      },
-    });
-  }
-
-  #makeSchedules({ serializer, catalog }: Parts, errors: FixedErrors): Schedules {
-    return new Schedules({
-      store: this.#scheduleStore,
-      serializer,
-      resolve: (workflow) => catalog.resolve(workflow),
-      prepare: (definition, args, options, workflowId) => this.#engine.prepare(definition, args, options, workflowId),
-      cancelledError: errors.cancelled,
-      handleOf: (workflowId) => new Handle(this.#handles, workflowId),
-      onFired: () => {
-        this.#executor.wake();
-      },
-    });
-  }
-
-  #openMessaging({ driver, settings, serializer }: Parts, pollMs: number): Messaging {
-    return new Messaging({
-      driver,
-      schema: settings.schema,
-      store: this.#store,
-      serializer,
-      pollMs,
-      engine: () => this.#engine,
-    });
-  }
-
-  #handleHost(serializer: ValueSerializer): HandleHost {
-    return {
-      serializer,
-      streams: this.#store.streams,
-      streamWatcher: this.#streamWatcher,
-      waitForResult: (workflowId, signal) =>
-        this.#waiter.wait(workflowId, {
-          runsHere: this.#engine.runningExecution(workflowId) !== undefined,
-          ...(signal === undefined ? {} : { onGone: onAbort(signal) }),
-        }),
-      statusOf: async (workflowId) => (await this.admin.get(workflowId)).status,
-      cancel: async (workflowId, reason) => {
-        await this.admin.cancel(workflowId, reason === undefined ? {} : { reason });
-      },
-      messaging: this.#messaging,
-    };
-  }
-}
-
-/** What a launch knows before it opens anything. */
-interface CheckedLaunch {
-  readonly options: HoldfastOptions;
-  readonly settings: LaunchSettings;
-  readonly catalog: Catalog;
-  readonly appVersion: string;
-}
-
-interface Parts extends CheckedLaunch {
-  readonly logger: Logger;
-  readonly serializer: ValueSerializer;
-  readonly driver: Driver;
-  readonly stopDatabase: () => Promise<void>;
 }

@@ -8,6 +8,7 @@ export type { LogFields, Logger } from './api/logger.js';
 export type { MapOptions, MapResult } from './api/map.js';
 export type { GetEventOptions, ReceiveOptions, SendOptions } from './api/messages.js';
 export type { MetricsSnapshot } from './api/metrics.js';
+export type { EnqueueResult } from './api/enqueue-result.js';
 export type {
   CallersTransaction,
   Debounce,
@@ -78,7 +79,6 @@ export {
 } from './engine/workflow-functions.js';
 export { defineUpdate } from './engine/update.js';
 export * from './errors/index.js';
-export type { EnqueueResult } from './fleet/enqueuer.js';
 export type { ExecutorHealth } from './fleet/executor.js';
 export { Holdfast } from './holdfast.js';
 export type { ShutdownSignal } from './shutdown-signals.js';

@@ -28,8 +28,8 @@ export interface MessagingParts {
   readonly store: PostgresStore;
   readonly serializer: ValueSerializer;
   readonly pollMs: number;
-  /** Asked directly about what runs in this process. Default: nothing does. */
-  readonly engine?: () => RunningHere;
+  /** Asked directly about what runs in this process; undefined where nothing does. */
+  readonly engine: (() => RunningHere) | undefined;
 }
 
 /**

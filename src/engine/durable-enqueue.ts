@@ -1,4 +1,5 @@
-import type { EnqueueOptions } from '../api/queue.js';
+import type { EnqueueResult } from '../api/enqueue-result.js';
+import type { EnqueueItem, EnqueueOptions } from '../api/queue.js';
 import type { WorkflowHandle } from '../api/workflow-handle.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
@@ -36,6 +37,25 @@ export function enqueueChild(
     const childId = await orRecordFailure(execution, step, () => enqueueAt(execution, seq, definition, args, options));
     return execution.host.handleOf(childId);
   });
+}
+
+/** Each as `enqueueChild`, and none is kept back by another's refusal. */
+export function enqueueChildren(
+  execution: RunningExecution,
+  definition: WorkflowDefinition,
+  options: EnqueueOptions,
+  items: readonly EnqueueItem<unknown[]>[],
+): Promise<readonly EnqueueResult<unknown>[]> {
+  return Promise.all(
+    items.map(async ({ args, ...own }): Promise<EnqueueResult<unknown>> => {
+      try {
+        return { ok: true, handle: await enqueueChild(execution, definition, args, { ...options, ...own }) };
+      } catch (error) {
+        execution.assertRunning();
+        return { ok: false, error: error instanceof Error ? error : new Error(String(error)) };
+      }
+    }),
+  );
 }
 
 async function enqueueAt(

@@ -1,3 +1,4 @@
+import type { EnqueueResult } from '../api/enqueue-result.js';
 import type { CallersTransaction, EnqueueItem, EnqueueOptions } from '../api/queue.js';
 import type { WorkflowHandle } from '../api/workflow-handle.js';
 import type { StartOptions } from '../api/workflow-options.js';
@@ -27,10 +28,6 @@ export interface EnqueuerParts {
   readonly serializer: Serializer;
   readonly handleOf: (workflowId: string) => WorkflowHandle<unknown>;
 }
-
-/** One of several: its handle, or the error that enqueuing it alone would have thrown. */
-export type EnqueueResult<Result> =
-  { readonly ok: true; readonly handle: WorkflowHandle<Result> } | { readonly ok: false; readonly error: Error };
 
 /** Enqueues workflows from outside of workflows. */
 export class Enqueuer {

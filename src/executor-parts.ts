@@ -1,0 +1,196 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from './api/logger.js';
+import type { Catalog } from './engine/catalog.js';
+import { Engine } from './engine/engine.js';
+import { within } from './engine/timer.js';
+import { encodeFixedErrors, type FixedErrors } from './fixed-errors.js';
+import { DeduplicationSweeper } from './fleet/deduplication-sweeper.js';
+import { Executor } from './fleet/executor.js';
+import type { QueryDesk } from './fleet/query-desk.js';
+import { Scheduler } from './fleet/scheduler.js';
+import type { HoldfastOptions } from './holdfast-options.js';
+import type { LaunchSettings } from './launch-options.js';
+import { makeSerializer } from './make-serializer.js';
+import { openDatabase, type OpenDatabase } from './open-database.js';
+import { SharedParts } from './shared-parts.js';
+import { ShutdownSignals } from './shutdown-signals.js';
+import { stderrLogger } from './stderr-logger.js';
+import type { QueueRecord } from './store/queue-store.js';
+import type { StoreHints } from './store/store.js';
+import type { ValueSerializer } from './values/index.js';
+
+/** Milliseconds that writes under way get to be answered, after everything else has ended. */
+const FINAL_DRAIN_MS = 2_000;
+
+/** What a launch knows before it opens anything. */
+export interface CheckedLaunch {
+  readonly options: HoldfastOptions;
+  readonly settings: LaunchSettings;
+  readonly catalog: Catalog;
+  readonly appVersion: string;
+  readonly queues: readonly QueueRecord[];
+}
+
+interface Opened extends CheckedLaunch {
+  readonly logger: Logger;
+  readonly serializer: ValueSerializer;
+  readonly database: OpenDatabase;
+  readonly errors: FixedErrors;
+}
+
+/** All parts of a process that runs workflows, and the order in which they begin and end. */
+export class ExecutorParts {
+  readonly shared: SharedParts;
+  readonly engine: Engine;
+  readonly executor: Executor;
+  readonly #scheduler: Scheduler;
+  readonly #queryDesk: QueryDesk;
+  readonly #sweeper: DeduplicationSweeper;
+  readonly #signals: ShutdownSignals;
+  readonly #shutdownTimeoutMs: number;
+  #closed: Promise<void> | undefined;
+
+  /** Opens the database, puts the parts together and begins to run. What was opened is closed when that fails. */
+  static async start(launch: CheckedLaunch): Promise<ExecutorParts> {
+    const { options, settings } = launch;
+    const logger = options.logger ?? stderrLogger;
+    const serializer = makeSerializer(options);
+    const database = await openDatabase(options, settings, logger);
+    try {
+      const errors = await encodeFixedErrors(serializer);
+      const parts = new ExecutorParts({ ...launch, logger, serializer, database, errors });
+      await parts.#start(launch);
+      return parts;
+    } catch (error) {
+      await database.driver.close();
+      await database.stop();
+      throw error;
+    }
+  }
+
+  private constructor(opened: Opened) {
+    const { options, settings, catalog, logger, serializer, errors } = opened;
+    const { pollMs } = settings;
+    const onFired = (): void => {
+      this.executor.wake();
+    };
+    this.#shutdownTimeoutMs = settings.shutdownTimeoutMs;
+    this.shared = new SharedParts({
+      ...opened,
+      ...settings,
+      notifications: options.notifications ?? true,
+      resolve: (workflow) => catalog.resolve(workflow),
+      prepare: (definition, args, start, workflowId) => this.engine.prepare(definition, args, start, workflowId),
+      engine: () => this.engine,
+      heldBy: () => this.executor.identity.executorId,
+      onFired,
+    });
+    const { store, waiter, messaging, queueStore, scheduleStore } = this.shared;
+    this.executor = this.#makeExecutor(opened);
+    this.engine = new Engine({
+      store,
+      serializer,
+      logger,
+      catalog,
+      executor: this.executor,
+      waiter,
+      arrivals: messaging.arrivals,
+      handleOf: (workflowId) => this.shared.handleOf(workflowId),
+    });
+    this.#queryDesk = messaging.deskOf(this.engine, this.executor, logger);
+    this.#sweeper = new DeduplicationSweeper(queueStore, logger);
+    this.#scheduler = new Scheduler({
+      store: scheduleStore,
+      logger,
+      pollMs,
+      cancelledError: errors.cancelled,
+      onFired,
+    });
+    this.#signals = new ShutdownSignals({ signals: options.shutdownOn ?? [], close: () => this.close(), logger });
+  }
+
+  /** See `Holdfast.close`. Idempotent: the first call decides. */
+  close({ drainMs = this.#shutdownTimeoutMs }: { readonly drainMs?: number } = {}): Promise<void> {
+    return (this.#closed ??= this.#close(drainMs));
+  }
+
+  async #start({ options, queues }: CheckedLaunch): Promise<void> {
+    const { queueStore, schedules, store } = this.shared;
+    if (queues.length > 0) await queueStore.define(queues, { isDeclaration: true });
+    await schedules.declare(options.schedules ?? []);
+    await this.executor.register();
+    store.subscribe(this.#hints());
+    this.executor.run(this.engine);
+    this.#sweeper.start();
+    this.#scheduler.start();
+    this.#queryDesk.start();
+    this.#signals.start();
+  }
+
+  /** Each part has its time, since a database that cannot be reached must not keep a process from ending. */
+  async #close(drainMs: number): Promise<void> {
+    this.engine.stopAccepting();
+    await within(this.executor.stopClaiming(drainMs), FINAL_DRAIN_MS);
+    await within(Promise.all([this.#sweeper.stop(), this.#scheduler.stop()]), FINAL_DRAIN_MS);
+    await within(this.engine.idle(), drainMs);
+    await within(this.engine.giveBackAll(), FINAL_DRAIN_MS);
+    await within(Promise.all([this.shared.leases.close(), this.#queryDesk.stop()]), FINAL_DRAIN_MS);
+    await within(this.executor.deregister(), FINAL_DRAIN_MS);
+    await this.shared.close({ drainMs: FINAL_DRAIN_MS });
+    this.#signals.stop();
+  }
+
+  #hints(): StoreHints {
+    const hints = this.shared.hints();
+    return {
+      ...hints,
+      onControl: (workflowId) => {
+        hints.onControl(workflowId);
+        void this.#verify(workflowId);
+      },
+      onQueries: (workflowIds) => {
+        this.#queryDesk.wake(workflowIds);
+      },
+      onWork: () => {
+        this.executor.wake();
+      },
+      onSchedules: () => {
+        this.#scheduler.wake();
+      },
+      onGap: () => {
+        hints.onGap();
+        this.#queryDesk.wake(null);
+        this.executor.wake();
+        this.#scheduler.wake();
+      },
+    };
+  }
+
+  /** A control operation may have taken a workflow away that runs here. */
+  async #verify(workflowId: string): Promise<void> {
+    const execution = this.engine.runningExecution(workflowId);
+    if (execution === undefined) return;
+    try {
+      if (!(await this.shared.store.verifyOwnership(execution.ownership))) execution.lose();
+    } catch {
+      // Closed meanwhile, or refused: the next write or heartbeat finds out.
+    }
+  }
+
+  #makeExecutor({ options, settings, appVersion, logger, errors }: Opened): Executor {
+    return new Executor({
+      store: this.shared.store,
+      logger,
+      executorId: options.executorId ?? randomUUID(),
+      appVersion,
+      leaseMs: settings.leaseMs,
+      pollMs: settings.pollMs,
+      maxConcurrent: settings.maxConcurrent,
+      suspendAfterMs: settings.suspendAfterMs,
+      deadLetterError: errors.deadLetter,
+      stuckError: errors.stuck,
+      stalledError: errors.stalled,
+      onSuperseded: () => void this.close({ drainMs: 0 }),
+    });
+  }
+}
