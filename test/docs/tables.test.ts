@@ -7,7 +7,7 @@ import * as errors from '../../src/errors/index.js';
 import * as holdfast from '../../src/index.js';
 import { checkOptions } from '../../src/launch-options.js';
 import { DEFAULT_MAX_VALUE_BYTES } from '../../src/values/index.js';
-import { proseOf, ROOT, tableRows } from './markdown.js';
+import { DOCUMENTS, proseOf, ROOT, tableRows } from './markdown.js';
 
 /** The text in the first code span of a cell. */
 const codeIn = (cell = ''): string | undefined => /`([^`]+)`/.exec(cell)?.[1];
@@ -54,6 +54,7 @@ function expectedDefaults(
     lease: seconds(settings.leaseMs),
     pollInterval: seconds(settings.pollMs),
     maxConcurrent: String(settings.maxConcurrent),
+    suspendAfter: seconds(settings.suspendAfterMs),
     maxValueBytes: `${String(DEFAULT_MAX_VALUE_BYTES / 1_024 ** 2)} MiB`,
     launchTimeout: seconds(settings.launchTimeoutMs),
     shutdownTimeout: seconds(settings.shutdownTimeoutMs),
@@ -129,4 +130,17 @@ test('the documentation of the protocol names every SQL function and every table
     ...cell.matchAll(/`(\w+)`/g),
   ]))
     expect(functions).toContain(name);
+});
+
+test('the changelog states the schema version and says of every migration whether older libraries go on', () => {
+  const text = proseOf('CHANGELOG.md');
+  const versions = readdirSync(join(ROOT, 'sql', 'migrations')).map((name) => Number.parseInt(name, 10));
+  expect(/^- Version (\d+)\./m.exec(text)?.[1]).toBe(String(Math.max(...versions)));
+  const described = [...text.matchAll(/^- Migration (\d+) /gm)].map(([, version]) => Number(version));
+  expect(described).toEqual(versions.filter((version) => version > 1).toSorted((a, b) => b - a));
+});
+
+test('no table of the documentation is cut in two by an empty line', () => {
+  const cut = DOCUMENTS.flatMap((document) => [...proseOf(document).matchAll(/^\|.*\n\n(\|.*)\n(?!\| ?-)/gm)]);
+  expect(cut.map(([, row]) => row)).toEqual([]);
 });
