@@ -191,6 +191,9 @@ export class ExecutorParts {
       stuckError: errors.stuck,
       stalledError: errors.stalled,
       onSuperseded: () => void this.close({ drainMs: 0 }),
+      onReturned: () => {
+        this.#queryDesk.wake(null);
+      },
     });
   }
 }

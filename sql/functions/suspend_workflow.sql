@@ -3,14 +3,16 @@
 -- for: {"kind": "timer"}, {"kind": "outcome", "workflowId"}, {"kind": "message", "topic"}, {"kind": "event", "workflowId", "key"}.
 --
 --   answer null   suspended, by this call or by an earlier one whose reply was lost
---   'due'         something of it is there already; nothing was written, the execution goes on
+--   'due'         something of it is there already, or somebody waits for an answer to a question about the workflow's state;
+--                 nothing was written, the execution goes on
 --   'busy'        somebody is writing to one of the workflows waited for; nothing was written
 --   else          see classify_refusal
 --
--- Being suspended is not an attempt: attempts bound the executions that end without saying so.
+-- Being suspended is not an attempt: attempts bound the executions that end without saying so. Nor is a workflow that waits
+-- stuck, whatever it was before.
 --
 -- Why nothing is missed: what is waited for is looked at by a statement that begins after this transaction has locked its own
--- row (messages: see drain_wakeups) and has shared the lock of the others (outcomes and events: see wake_waiters). SKIP LOCKED,
+-- row (messages and questions: see drain_wakeups) and has shared the lock of the others (outcomes and events: see wake_waiters). SKIP LOCKED,
 -- since two workflows that wait for each other must not wait here too.
 CREATE OR REPLACE FUNCTION suspend_workflow(
   p_workflow_id text, p_token uuid, p_version bigint, p_nonce uuid, p_waits jsonb,
@@ -71,7 +73,9 @@ BEGIN
               EXISTS (SELECT FROM message m
                        WHERE m.workflow_id = p_workflow_id AND m.topic = w ->> 'topic' AND m.consumed_seq IS NULL)
           END;
-  IF FOUND OR v_wake_at <= v_now THEN
+  IF FOUND OR v_wake_at <= v_now OR EXISTS (
+       SELECT FROM query_request q
+        WHERE q.workflow_id = p_workflow_id AND q.reply IS NULL AND q.error IS NULL AND q.expires_at > v_now) THEN
     answer := 'due';
     RETURN;
   END IF;
@@ -81,7 +85,7 @@ BEGIN
   ON CONFLICT DO NOTHING;
   UPDATE workflow_status s
      SET status = 'SUSPENDED', owner_token = NULL, record_version = p_version + 1, updated_at = v_now,
-         wake_at = v_wake_at, attempts = greatest(s.attempts - 1, 0)
+         wake_at = v_wake_at, attempts = greatest(s.attempts - 1, 0), attention = NULL, attention_detail = NULL
    WHERE s.workflow_id = p_workflow_id;
   UPDATE workflow_ownership o
      SET ended_at = v_now, ended_how = 'suspended', nonce = p_nonce

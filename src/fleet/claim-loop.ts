@@ -21,6 +21,8 @@ export interface ClaimLoopOptions {
   readonly maxConcurrent: number;
   readonly deadLetterError: string;
   readonly counters: FleetCounters;
+  /** Workflows run here that have run before. Somebody may have asked about them while they did not. */
+  readonly onReturned: () => void;
 }
 
 /**
@@ -119,6 +121,7 @@ export class ClaimLoop {
       if (workflow.reason === 'recovered') counters.recovered += 1;
       engine.adopt(workflow, requeues);
     }
+    if (workflows.some(({ ownership }) => ownership.epoch > 1)) this.#options.onReturned();
     return answer;
   }
 

@@ -39,6 +39,8 @@ export interface ExecutorOptions {
   readonly requeues?: RequeuePolicy;
   /** A newer process has registered under the same ID. */
   readonly onSuperseded: () => void;
+  /** Workflows have been claimed that have run before. */
+  readonly onReturned: () => void;
 }
 
 /** What an operator asks first. */
@@ -149,7 +151,7 @@ export class Executor implements ExecutorState {
 
   /** Begins to renew the lease and to claim work for the engine. */
   run(engine: Engine): void {
-    const { store, logger, pollMs, maxConcurrent, suspendAfterMs, deadLetterError, stuckError, requeues } =
+    const { store, logger, pollMs, maxConcurrent, suspendAfterMs, deadLetterError, stuckError, requeues, onReturned } =
       this.#options;
     this.#engine = engine;
     this.#reconciler = new Reconciler({
@@ -167,7 +169,7 @@ export class Executor implements ExecutorState {
     });
     const { counters } = this;
     const claims = { store, engine, executor: this, logger, counters, pollMs, maxConcurrent, deadLetterError };
-    this.#claims = new ClaimLoop(claims);
+    this.#claims = new ClaimLoop({ ...claims, onReturned });
     this.#requeues = new Requeues({ store, claims: this.#claims, logger, counters, stuckError, policy: requeues });
     this.#suspender = new Suspender({ engine, suspendAfterMs, maxConcurrent });
     const { stalledError } = this.#options;

@@ -82,6 +82,25 @@ test('what waits is not stuck, nor is what has no stuckAfter', async () => {
   await holdfast.admin.cancel('asleep');
 });
 
+test('one that was stuck, goes on and is unloaded is off the list while it sleeps', async () => {
+  body = gate();
+  const tired = defineWorkflow(
+    'tired',
+    async () => {
+      await runStep('slow', () => body.opened);
+      await sleep('1h');
+    },
+    { stuckAfter: 50 },
+  );
+  const own = await bed.launch({ workflows: [tired], suspendAfter: 1 });
+  await own.start(tired, { workflowId: 'tired' });
+  await waitUntil(async () => (await attentionOf('tired')) === 'STUCK', 'it is listed');
+  body.open();
+  await waitUntil(async () => (await holdfast.admin.get('tired')).status === 'SUSPENDED', 'it is unloaded');
+  expect(await attentionOf('tired')).toBeUndefined();
+  await own.close();
+});
+
 test('options that are none are refused', () => {
   expect(() => defineWorkflow('bad', () => Promise.resolve(), { onStuck: 'panic' as never })).toThrow(/onStuck/);
   expect(() => defineWorkflow('bad', () => Promise.resolve(), { stuckAfter: 'soon' as never })).toThrow(/stuckAfter/);

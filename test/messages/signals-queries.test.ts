@@ -142,7 +142,11 @@ describe('queries', () => {
     const handle = await holdfast.start(asked, {});
     const silent = await holdfast.start(slow, {});
     for (const target of [holdfast, client]) {
-      await expect(target.handle(handle.workflowId).query(absent)).rejects.toMatchObject({ code: 'QUERY_NOT_HANDLED' });
+      // Longer than code may take to say how it answers.
+      const unknown = { ...absent, timeoutMs: 20_000 };
+      await expect(target.handle(handle.workflowId).query(unknown)).rejects.toMatchObject({
+        code: 'QUERY_NOT_HANDLED',
+      });
       await expect(target.handle(silent.workflowId).query(absent)).rejects.toMatchObject({ code: 'QUERY_TIMEOUT' });
       await expect(target.handle('nobody').query(state)).rejects.toMatchObject({ code: 'WORKFLOW_NOT_FOUND' });
     }
@@ -178,6 +182,20 @@ describe('queries', () => {
     expect(await client.handle('unloaded').query(state)).toEqual({ seen: ['a step', 'a message'] });
     await waitUntil(isSuspended, 'it is suspended again');
     expect(await handle.query(state)).toEqual({ seen: ['a step', 'a message'] });
+    await executor.close();
+  });
+
+  test('queries to a workflow that is unloaded sooner than questions are looked for do not time out', async () => {
+    const own = defineWorkflow('brief', async () => {
+      state.handle(() => ({ seen: ['here'] }));
+      await sleep('1h');
+    });
+    const executor = await bed.launch({ workflows: [own], suspendAfter: 1, pollInterval: '1h' });
+    const handle = await executor.start(own, { workflowId: 'brief' });
+    for (let time = 1; time <= 3; time++) {
+      await waitUntil(async () => (await handle.status()) === 'SUSPENDED', 'it is suspended');
+      expect(await client.handle('brief').query(state)).toEqual({ seen: ['here'] });
+    }
     await executor.close();
   });
 

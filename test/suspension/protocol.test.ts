@@ -145,3 +145,36 @@ test('a wake-up of a workflow that has ended or is gone is removed', async () =>
   expect(await drain(bench.ask)).toBe(2);
   expect(await bench.ask('SELECT FROM @wakeup')).toHaveLength(0);
 });
+
+test('a workflow that is asked about its state is not suspended while its asker waits', async () => {
+  const owned = await started();
+  const question = randomUUID();
+  await bench.ask(`SELECT @ask_query($1, $2::uuid, 'state', '[]', 3600000)`, [owned.id, question]);
+  expect(await suspend(bench.ask, owned)).toMatchObject({ answer: 'due' });
+  await bench.ask(`SELECT @answer_query($1, $2::uuid, '1', NULL)`, [owned.id, question]);
+  await bench.ask(`SELECT @ask_query($1, $2::uuid, 'state', '[]', 0)`, [owned.id, randomUUID()]);
+  expect(await suspend(bench.ask, owned), 'one is answered, for the other nobody waits').toMatchObject({
+    answer: null,
+  });
+  expect(await statusOf(owned.id)).toEqual(SUSPENDED);
+});
+
+test('wake-ups of workflows that are locked for long, however many, do not keep the others asleep', async () => {
+  const [held, heldToo, waiter, session] = [await started(), await started(), await started(), await bench.session()];
+  await suspend(bench.ask, waiter);
+  await drain(bench.ask);
+  await session.ask('BEGIN');
+  await session.ask('SELECT FROM @workflow_status WHERE workflow_id = ANY ($1) FOR NO KEY UPDATE', [
+    [held.id, heldToo.id],
+  ]);
+  for (const { id } of [held, heldToo]) {
+    await bench.ask('SELECT @wake_up(ARRAY[$1]) FROM generate_series(1, 100)', [id]);
+  }
+  await bench.ask('SELECT @wake_up(ARRAY[$1])', [waiter.id]);
+  const [row] = await bench.ask('SELECT @drain_wakeups(10) AS dealt');
+  expect(row).toEqual({ dealt: 1 });
+  expect(await statusOf(waiter.id)).toEqual(DUE);
+  await session.ask('COMMIT');
+  expect(await drain(bench.ask)).toBe(200);
+  await session.end();
+});

@@ -55,6 +55,7 @@ export async function launchParts(
     stalledError: await serializer.encodeError(new WorkflowStuckError('stalled')),
     requeues: options.requeues,
     onSuperseded: () => undefined,
+    onReturned: () => undefined,
   });
   const handles: HandleHost = {
     serializer,
