@@ -347,7 +347,7 @@ export class PostgresStore implements Store {
         [WAKEUPS_PER_STATEMENT],
       );
       dealt = row?.dealt ?? 0;
-    } while (dealt === WAKEUPS_PER_STATEMENT);
+    } while (dealt >= WAKEUPS_PER_STATEMENT);
   }
 
   #history(claimed: readonly ClaimRow[]): Promise<readonly HistoryRow[]> | readonly HistoryRow[] {
