@@ -17,12 +17,17 @@ let under = 0;
 let most = 0;
 const bodies: number[] = [];
 const gates = new Map<number, Gate>();
+/** So many have to be under way at once before any of them goes on. */
+let together = 0;
+let met = gate();
 
-/** Fails for negative numbers, and waits at its gate if there is one. */
+/** Fails for negative numbers, and waits for the others and at its gate if there is one. */
 const child = defineWorkflow('child', async (n: number) => {
   most = Math.max(most, ++under);
   bodies.push(n);
+  if (most >= together) met.open();
   try {
+    await met.opened;
     await gates.get(n)?.opened;
     await runStep('work', () => new Promise((resolve) => setTimeout(resolve, 2)));
     if (n < 0) throw new RangeError(`no ${String(n)}`);
@@ -57,6 +62,8 @@ afterEach(() => {
   most = 0;
   bodies.length = 0;
   gates.clear();
+  together = 0;
+  met = gate();
   afterwards = () => Promise.resolve();
 });
 afterAll(() => bed.close());
@@ -72,6 +79,7 @@ async function statuses(parentId: string): Promise<Record<string, number>> {
 }
 
 test('mapWorkflows runs a child for each input, at most so many at once, and returns the results in the order of the inputs', async () => {
+  together = 3;
   const handle = await holdfast.start(parent, {}, [3, -1, 4, 1, -5, 9, 2, 6], { concurrency: 3 });
   expect(await handle.result()).toEqual([30, 'RangeError', 40, 10, 'RangeError', 90, 20, 60]);
   expect(most).toBe(3);
@@ -79,6 +87,7 @@ test('mapWorkflows runs a child for each input, at most so many at once, and ret
 });
 
 test('the children of a map keep to the limits of their queue, too', async () => {
+  together = 2;
   const handle = await holdfast.start(parent, {}, numbers(8), { concurrency: 6, queue: 'q' });
   expect(await handle.result()).toEqual(numbers(8).map((n) => n * 10));
   expect(most).toBe(2);
