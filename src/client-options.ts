@@ -1,3 +1,4 @@
+import { describeIssues } from './engine/describe-issues.js';
 import { parseDuration } from './engine/duration.js';
 import { InvalidArgumentError } from './errors/admin-errors.js';
 import type { HoldfastOptions } from './holdfast-options.js';
@@ -52,8 +53,9 @@ const clientOptionsSchema = optionsSchema.pick({
 export function checkClientOptions(options: ClientOptions): ClientSettings {
   const checked = clientOptionsSchema.safeParse(options);
   if (!checked.success) {
-    const list = checked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ');
-    throw new InvalidArgumentError(`The options of connect are not right: ${list}`, { cause: checked.error });
+    throw new InvalidArgumentError(`The options of connect are not right: ${describeIssues(checked.error)}`, {
+      cause: checked.error,
+    });
   }
   return {
     schema: options.schema ?? DEFAULT_SCHEMA,

@@ -10,6 +10,7 @@ import type { ReadStreamOptions, StreamEntry } from './api/stream.js';
 import type { WorkflowHandle } from './api/workflow-handle.js';
 import { checkClientOptions, type ClientOptions } from './client-options.js';
 import { workflowDefinition, workflowDefinitionOf, type WorkflowDefinition } from './engine/definitions.js';
+import { checkIsOptions } from './engine/known-options.js';
 import { prepareStart } from './engine/prepare-start.js';
 import { within } from './engine/timer.js';
 import { checkWorkflowId } from './engine/workflow-id.js';
@@ -117,6 +118,7 @@ export class HoldfastClient {
     ...args: Arguments
   ): Promise<WorkflowHandle<Result>> {
     this.#assertOpen();
+    checkIsOptions(options, 'enqueue');
     return (await this.#parts.enqueuer.enqueue(definitionFor(workflow), options, args)) as WorkflowHandle<Result>;
   }
 
@@ -127,6 +129,7 @@ export class HoldfastClient {
     items: readonly EnqueueItem<Arguments>[],
   ): Promise<readonly EnqueueResult<Result>[]> {
     this.#assertOpen();
+    checkIsOptions(options, 'enqueueMany');
     const results = await this.#parts.enqueuer.enqueueMany(definitionFor(workflow), options, items);
     return results as readonly EnqueueResult<Result>[];
   }

@@ -13,6 +13,7 @@ import { appVersionOf } from './app-version.js';
 import { Catalog } from './engine/catalog.js';
 import { startChildHandle } from './engine/durable-calls.js';
 import { enqueueChild, enqueueChildren } from './engine/durable-enqueue.js';
+import { checkIsOptions, checkKnownOptions } from './engine/known-options.js';
 import { durableExecution } from './engine/scope.js';
 import { checkWorkflowId } from './engine/workflow-id.js';
 import { ExecutorParts } from './executor-parts.js';
@@ -25,6 +26,8 @@ import { checkOptions } from './launch-options.js';
 import { assertOneVersion } from './loaded-copies.js';
 import { metricsText } from './metrics-text.js';
 import { metricsSnapshot } from './metrics.js';
+
+const METRICS_OPTIONS: ReadonlySet<string> = new Set(['fleet']);
 
 /**
  * One executor: runs workflows, recovers those of others, and is asked about all. Several can live in one process.
@@ -99,7 +102,9 @@ export class Holdfast {
    *
    * @param options `fleet: false` leaves the fleet out, and so the query.
    */
-  async metricsText({ fleet = true }: { readonly fleet?: boolean } = {}): Promise<string> {
+  async metricsText(options: { readonly fleet?: boolean } = {}): Promise<string> {
+    checkKnownOptions(options, METRICS_OPTIONS, 'metricsText');
+    const { fleet = true } = options;
     return metricsText(this.metrics(), this.executorId, fleet ? await this.admin.overview() : undefined);
   }
 
@@ -118,6 +123,7 @@ export class Holdfast {
     options: StartOptions,
     ...args: Arguments
   ): Promise<WorkflowHandle<Result>> {
+    checkIsOptions(options, 'start');
     const definition = this.#parts.engine.catalog.definitionOf(workflow);
     const parent = durableExecution();
     const handle =
@@ -141,6 +147,7 @@ export class Holdfast {
     options: EnqueueOptions,
     ...args: Arguments
   ): Promise<WorkflowHandle<Result>> {
+    checkIsOptions(options, 'enqueue');
     const definition = this.#parts.engine.catalog.definitionOf(workflow);
     const parent = durableExecution();
     if (parent !== undefined) {
@@ -162,6 +169,7 @@ export class Holdfast {
     options: Omit<EnqueueOptions, 'workflowId'>,
     items: readonly EnqueueItem<Arguments>[],
   ): Promise<readonly EnqueueResult<Result>[]> {
+    checkIsOptions(options, 'enqueueMany');
     const definition = this.#parts.engine.catalog.definitionOf(workflow);
     const parent = durableExecution();
     if (parent !== undefined) {

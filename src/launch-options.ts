@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { HoldfastOptions } from './holdfast-options.js';
+import { describeIssues } from './engine/describe-issues.js';
 import { parseDuration } from './engine/duration.js';
 import { isSourceVersion } from './engine/source-version.js';
 import { InvalidArgumentError } from './errors/admin-errors.js';
@@ -18,13 +19,20 @@ const duration = z.custom<number | string>((value) => typeof value === 'number' 
 
 const callable = z.custom<(...args: never[]) => unknown>((value) => typeof value === 'function', 'must be a function');
 
+/** Checked further where it is used. */
+const definition = (otherwise: string) =>
+  z.custom<object>((value) => typeof value === 'object' && value !== null, otherwise);
+
 /** What needs no further knowledge to be checked; schema names, drivers and workflows are checked where they are used. */
 export const optionsSchema = z.strictObject({
   workflows: z.array(
-    z.custom<object>((value) => (typeof value === 'object' && value !== null) || typeof value === 'function'),
+    z.custom<object>(
+      (value) => (typeof value === 'object' && value !== null) || typeof value === 'function',
+      'must be a class, a function made by defineWorkflow, or { name, instance }',
+    ),
   ),
-  queues: z.array(z.custom<object>((value) => typeof value === 'object' && value !== null)).optional(),
-  schedules: z.array(z.custom<object>((value) => typeof value === 'object' && value !== null)).optional(),
+  queues: z.array(definition('must be the definition of a queue: { name, … }')).optional(),
+  schedules: z.array(definition('must be the definition of a schedule: { name, workflow, cron, … }')).optional(),
   database: z
     .custom((value) => typeof value === 'string' || typeof value === 'object' || typeof value === 'function')
     .optional(),
@@ -72,10 +80,9 @@ export interface LaunchSettings {
 export function checkOptions(options: HoldfastOptions): LaunchSettings {
   const checked = optionsSchema.safeParse(options);
   if (!checked.success) {
-    const list = checked.error.issues
-      .map(({ path, message }) => (path.length === 0 ? message : `${path.join('.')}: ${message}`))
-      .join('; ');
-    throw new InvalidArgumentError(`The options of launch are not right: ${list}`, { cause: checked.error });
+    throw new InvalidArgumentError(`The options of launch are not right: ${describeIssues(checked.error)}`, {
+      cause: checked.error,
+    });
   }
   const leaseMs = parseDuration(options.lease ?? DEFAULT_LEASE_MS, 'lease');
   if (leaseMs < LEAST_LEASE_MS) {

@@ -91,11 +91,16 @@ async function waitUntilReady(
       const left = deadline - performance.now();
       if (left <= 0) {
         throw new LaunchTimeoutError(
-          `The database could not be reached within ${String(launchTimeoutMs)} ms. Check that it runs and that "database" is right.`,
+          `The database could not be reached within ${String(launchTimeoutMs)} ms. Check that it runs and that "database" is right. ${reasonOf(error)}`,
           { cause: error },
         );
       }
       await pause(Math.min(backoffMs(attempt), left), signal);
     }
   }
+}
+
+/** The last try's, for people who do not see the cause. */
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { describeIssues } from '../engine/describe-issues.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 
 /** IDs that one call takes. */
@@ -104,10 +105,8 @@ export function parseArgument<Schema extends z.ZodType>(
 ): z.output<Schema> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map(({ path, message }) =>
-    path.length === 0 ? message : `${path.map(String).join('.')}: ${message}`,
+  throw new InvalidArgumentError(
+    `${what}: not of the documented form (${describeIssues(parsed.error)}). Nothing was written.`,
+    { cause: parsed.error },
   );
-  throw new InvalidArgumentError(`${what} is not of the documented form (${issues.join('; ')}). Nothing was written.`, {
-    cause: parsed.error,
-  });
 }

@@ -170,7 +170,7 @@ export interface ScheduleOperations {
    * `overlap: 'skip'` it runs beside an earlier run; `queue` and `cancel` do what they do at a tick.
    * @throws ScheduleNotFoundError, QueueNotFoundError
    */
-  trigger(name: string): Promise<WorkflowHandle<unknown>>;
+  trigger(name: string): Promise<WorkflowHandle>;
   /**
    * Runs each tick from `from` to before `to`, one after the other, but for those that have a run already. At most 10,000 ticks.
    * @throws ScheduleNotFoundError, QueueNotFoundError, InvalidArgumentError

@@ -12,6 +12,7 @@ export interface SignalOptions<Sent, Received> {
 
 /** A typed topic: what is sent under its name is one kind of value. */
 export interface Signal<Sent, Received = Sent> extends SignalOptions<Sent, Received> {
+  readonly kind: 'signal';
   /** The topic. `send(workflowId, signal.name, value)` is the same without the types and the check. */
   readonly name: string;
   /**
@@ -30,6 +31,7 @@ export interface QueryDefinitionOptions {
 
 /** A question about a running workflow's state, in its own memory. */
 export interface Query<Arguments extends unknown[], Result> {
+  readonly kind: 'query';
   readonly name: string;
   /** Milliseconds. */
   readonly timeoutMs: number;
@@ -49,6 +51,7 @@ export interface UpdateDefinitionOptions<Sent, Received> {
 
 /** A change of a running workflow that is checked, carried out and acknowledged. */
 export interface Update<Sent, Result, Received = Sent> extends UpdateDefinitionOptions<Sent, Received> {
+  readonly kind: 'update';
   readonly name: string;
   /**
    * Inside a workflow: carries out updates of this name, one after the other, from now on until the workflow ends. The handler

@@ -4,7 +4,7 @@ import type { Query, Signal, Update, UpdateOptions } from './signals.js';
 import type { ReadStreamOptions, StreamEntry } from './stream.js';
 
 /** What can be asked of a workflow, from any process. */
-export interface WorkflowHandle<Result> {
+export interface WorkflowHandle<Result = unknown> {
   readonly workflowId: string;
   /**
    * Waits for the workflow's recorded outcome and returns it, or throws the recorded error. Every handle of the
@@ -65,8 +65,8 @@ export interface WorkflowHandle<Result> {
    * @throws WorkflowNotFoundError when there is no such workflow, ReceiverEndedError when it has ended, or ends without
    *   answering.
    */
-  update<Sent, Answer>(
-    update: Pick<Update<Sent, Answer, unknown>, 'name' | 'input'>,
+  update<Sent, Answer, Received>(
+    update: Update<Sent, Answer, Received>,
     input: Sent,
     options?: UpdateOptions,
   ): Promise<Answer>;

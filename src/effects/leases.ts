@@ -49,6 +49,7 @@ export class Leases implements LeaseOperations {
     work: (lease: Lease) => Promise<Result>,
   ): Promise<Result> {
     checkKnownOptions(options, LEASE_OPTIONS, 'withLease');
+    checkWork(work, 'withLease');
     const ttlMs = checkLease(name, options.ttl, 'withLease');
     const waitMs = parseDuration(options.wait ?? 0, 'wait');
     const lease = await this.#acquire(name, ttlMs, waitMs, options.signal);
@@ -63,6 +64,7 @@ export class Leases implements LeaseOperations {
 
   async whileLeader(name: string, options: LeaderOptions, work: (lease: Lease) => Promise<void>): Promise<void> {
     checkKnownOptions(options, LEADER_OPTIONS, 'whileLeader');
+    checkWork(work, 'whileLeader');
     const ttlMs = checkLease(name, options.ttl, 'whileLeader');
     const ends = AbortSignal.any([this.#closing.signal, ...(options.signal === undefined ? [] : [options.signal])]);
     while (!ends.aborted) {
@@ -187,4 +189,11 @@ function pauseUnless(signal: AbortSignal, ms: number): Promise<void> {
       resolve();
     });
   });
+}
+
+/** Before anything is leased for it. @throws InvalidArgumentError */
+function checkWork(work: unknown, what: string): void {
+  if (typeof work !== 'function') {
+    throw new InvalidArgumentError(`${what} takes the function to run as its third argument, after the options.`);
+  }
 }

@@ -74,7 +74,7 @@ export function startChildHandle(
   definition: WorkflowDefinition,
   args: readonly unknown[],
   options: StartOptions,
-): Promise<WorkflowHandle<unknown>> {
+): Promise<WorkflowHandle> {
   return execution.call(async () => {
     const { seq, recorded } = execution.enter('start', definition.name);
     if (recorded !== undefined) {

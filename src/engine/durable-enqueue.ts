@@ -5,6 +5,7 @@ import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
 import type { WorkflowDefinition } from './definitions.js';
 import { orRecordFailure } from './durable-calls.js';
+import { checkIsList, checkItem } from './enqueue-items.js';
 import { enqueueRefusalError } from './enqueue-refusal.js';
 import type { RunningExecution } from './execution-host.js';
 import { prepareEnqueue, startOptionsOf } from './prepare-enqueue.js';
@@ -18,7 +19,7 @@ export function enqueueChild(
   definition: WorkflowDefinition,
   args: readonly unknown[],
   options: EnqueueOptions,
-): Promise<WorkflowHandle<unknown>> {
+): Promise<WorkflowHandle> {
   return execution.call(async () => {
     const { seq, recorded } = execution.enter('enqueue', definition.name);
     if (recorded !== undefined) {
@@ -46,9 +47,11 @@ export function enqueueChildren(
   options: EnqueueOptions,
   items: readonly EnqueueItem<unknown[]>[],
 ): Promise<readonly EnqueueResult<unknown>[]> {
+  checkIsList(items);
   return Promise.all(
-    items.map(async ({ args, ...own }): Promise<EnqueueResult<unknown>> => {
+    items.map(async (item): Promise<EnqueueResult<unknown>> => {
       try {
+        const { args, ...own } = checkItem(item);
         return { ok: true, handle: await enqueueChild(execution, definition, args, { ...options, ...own }) };
       } catch (error) {
         execution.assertRunning();

@@ -45,7 +45,7 @@ export interface EngineOptions {
   readonly executor: ExecutorState;
   readonly waiter: OutcomeWaiter;
   readonly arrivals: ArrivalWatches;
-  readonly handleOf: (workflowId: string) => WorkflowHandle<unknown>;
+  readonly handleOf: (workflowId: string) => WorkflowHandle;
 }
 
 /** Starts workflows, runs executions, and knows which run here. */
@@ -55,7 +55,7 @@ export class Engine implements ExecutionHost {
   readonly logger: Logger;
   readonly arrivals: ArrivalWatches;
   readonly queries = new QueryHandlers();
-  readonly handleOf: (workflowId: string) => WorkflowHandle<unknown>;
+  readonly handleOf: (workflowId: string) => WorkflowHandle;
   readonly catalog: Catalog;
   readonly counters = newEngineCounters();
   readonly #executor: ExecutorState;
@@ -104,7 +104,7 @@ export class Engine implements ExecutionHost {
     definition: WorkflowDefinition,
     options: StartOptions,
     args: readonly unknown[],
-  ): Promise<WorkflowHandle<unknown>> {
+  ): Promise<WorkflowHandle> {
     this.assertAccepting();
     const workflowId = options.workflowId ?? newWorkflowId();
     const start = await this.prepare(definition, args, options, workflowId);

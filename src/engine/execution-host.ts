@@ -129,5 +129,5 @@ export interface ExecutionHost {
   runChild(definition: WorkflowDefinition, start: WorkflowStart, ownership: Ownership, sentAt: number): Promise<void>;
   /** The name under which an object is registered for a workflow. */
   instanceNameOf(definition: WorkflowDefinition, self: unknown): string | undefined;
-  handleOf(workflowId: string): WorkflowHandle<unknown>;
+  handleOf(workflowId: string): WorkflowHandle;
 }

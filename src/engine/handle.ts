@@ -3,7 +3,9 @@ import type { Query, Signal, Update, UpdateOptions } from '../api/signals.js';
 import type { StandardSchema } from '../api/standard-schema.js';
 import type { ReadStreamOptions, StreamEntry } from '../api/stream.js';
 import type { WorkflowHandle, WorkflowStatus } from '../api/workflow-handle.js';
+import { checkIsDefinition } from './check-definition.js';
 import { awaitOutcome } from './durable-calls.js';
+import { checkKnownOptions } from './known-options.js';
 import type { Outcome } from './outcome.js';
 import { durableExecution } from './scope.js';
 import { StreamReading, type StreamHost } from './stream-reading.js';
@@ -39,6 +41,9 @@ export interface HandleMessaging {
   ): Promise<Result>;
 }
 
+const RESULT_OPTIONS: ReadonlySet<string> = new Set(['signal']);
+const CANCEL_OPTIONS: ReadonlySet<string> = new Set(['reason']);
+
 export class Handle<Result> implements WorkflowHandle<Result> {
   readonly workflowId: string;
   readonly #host: HandleHost;
@@ -49,6 +54,7 @@ export class Handle<Result> implements WorkflowHandle<Result> {
   }
 
   async result(options: { readonly signal?: AbortSignal } = {}): Promise<Result> {
+    checkKnownOptions(options, RESULT_OPTIONS, 'result');
     const execution = durableExecution();
     if (execution !== undefined) return (await awaitOutcome(execution, this.workflowId)) as Result;
     const { output, error } = await this.#host.waitForResult(this.workflowId, options.signal);
@@ -64,7 +70,8 @@ export class Handle<Result> implements WorkflowHandle<Result> {
     return this.#host.statusOf(this.workflowId);
   }
 
-  cancel(options: { readonly reason?: string } = {}): Promise<void> {
+  async cancel(options: { readonly reason?: string } = {}): Promise<void> {
+    checkKnownOptions(options, CANCEL_OPTIONS, 'cancel');
     return this.#host.cancel(this.workflowId, options.reason);
   }
 
@@ -76,19 +83,25 @@ export class Handle<Result> implements WorkflowHandle<Result> {
     return this.#host.messaging.getEvent(this.workflowId, key, options) as Promise<Value>;
   }
 
-  signal<Sent>(signal: Signal<Sent, unknown>, value: Sent, options: SendOptions = {}): Promise<void> {
+  async signal<Sent>(signal: Signal<Sent, unknown>, value: Sent, options: SendOptions = {}): Promise<void> {
+    checkIsDefinition(signal, 'signal');
     return this.#host.messaging.send(this.workflowId, signal.name, value, options, signal.schema);
   }
 
-  query<Arguments extends unknown[], Answer>(query: Query<Arguments, Answer>, ...args: Arguments): Promise<Answer> {
+  async query<Arguments extends unknown[], Answer>(
+    query: Query<Arguments, Answer>,
+    ...args: Arguments
+  ): Promise<Answer> {
+    checkIsDefinition(query, 'query');
     return this.#host.messaging.query(this.workflowId, query, args);
   }
 
-  update<Sent, Answer>(
-    update: Pick<Update<Sent, Answer, unknown>, 'name' | 'input'>,
+  async update<Sent, Answer, Received>(
+    update: Update<Sent, Answer, Received>,
     input: Sent,
     options: UpdateOptions = {},
   ): Promise<Answer> {
+    checkIsDefinition(update, 'update');
     return this.#host.messaging.update(this.workflowId, update, input, options);
   }
 }

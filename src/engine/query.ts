@@ -24,6 +24,7 @@ export function defineQuery<Arguments extends unknown[] = [], Result = unknown>(
   checkDefinedName(name, 'The name of a query');
   checkKnownOptions(options, QUERY_OPTIONS, 'defineQuery');
   return {
+    kind: 'query',
     name,
     timeoutMs: options.timeout === undefined ? DEFAULT_TIMEOUT_MS : parseDuration(options.timeout, 'timeout'),
     handle: (answer) => {

@@ -31,5 +31,5 @@ export function defineSignal<Sent, Received = Sent>(
   function receiveSignal(limit?: { readonly timeout: Duration }): Promise<Received | undefined> {
     return receive<Received>(name, { ...receiveOptions, ...limit });
   }
-  return { name, ...receiveOptions, receive: receiveSignal };
+  return { kind: 'signal', name, ...receiveOptions, receive: receiveSignal };
 }

@@ -31,6 +31,7 @@ export function defineUpdate<Sent, Result = void, Received = Sent>(
   checkIsSchema(options.input, 'input');
   const { input } = options;
   return {
+    kind: 'update',
     name,
     ...(input === undefined ? {} : { input }),
     handle: (carryOut, { validate } = {}) => {

@@ -8,13 +8,15 @@ interface Shapes {
   readonly unsafe?: (text: string, parameters: unknown[]) => Promise<readonly unknown[]>;
   /** Pools of `pg` have it, and no client. */
   readonly totalCount?: number;
+  /** Recent clients of `pg`: what the server said last, `I` for idle; null before they are connected. */
+  readonly getTransactionStatus?: () => string | null;
   /** An `sql` of `postgres` has it, and not what `begin` passes. */
   readonly begin?: unknown;
 }
 
 /**
  * How to run a statement inside the caller's transaction.
- * @throws InvalidArgumentError for anything but a single connection.
+ * @throws InvalidArgumentError for anything but a single connection, and for one that says that no transaction is open on it.
  */
 export function runnerOf(transaction: CallersTransaction): StatementRunner {
   const shapes = transaction as Shapes;
@@ -28,8 +30,20 @@ export function runnerOf(transaction: CallersTransaction): StatementRunner {
     return (text, parameter) => unsafe.call(transaction, text, [parameter]);
   }
   if (typeof shapes.query === 'function') {
+    if (typeof shapes.getTransactionStatus === 'function') checkIsOpen(shapes.getTransactionStatus());
     const { query } = shapes;
     return async (text, parameter) => (await query.call(transaction, text, [parameter])).rows;
   }
   throw new InvalidArgumentError('transaction is neither a client of pg nor what sql.begin of postgres passes.');
+}
+
+/** Without one, the statement would commit by itself, and a fence would guard nothing. */
+function checkIsOpen(status: string | null): void {
+  if (status === null)
+    throw new InvalidArgumentError('transaction is a client that is not connected: await its connect().');
+  if (status === 'I') {
+    throw new InvalidArgumentError(
+      'transaction is a client on which no transaction is open: await query("BEGIN") first.',
+    );
+  }
 }

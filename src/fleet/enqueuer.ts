@@ -3,6 +3,7 @@ import type { CallersTransaction, EnqueueItem, EnqueueOptions } from '../api/que
 import type { WorkflowHandle } from '../api/workflow-handle.js';
 import type { StartOptions } from '../api/workflow-options.js';
 import type { WorkflowDefinition } from '../engine/definitions.js';
+import { checkIsList, checkItem } from '../engine/enqueue-items.js';
 import { enqueueRefusalError } from '../engine/enqueue-refusal.js';
 import { prepareEnqueue, startOptionsOf } from '../engine/prepare-enqueue.js';
 import type { Serializer } from '../engine/serializer.js';
@@ -26,7 +27,7 @@ export interface EnqueuerParts {
     workflowId: string,
   ) => Promise<WorkflowStart>;
   readonly serializer: Serializer;
-  readonly handleOf: (workflowId: string) => WorkflowHandle<unknown>;
+  readonly handleOf: (workflowId: string) => WorkflowHandle;
 }
 
 /** Enqueues workflows from outside of workflows. */
@@ -41,7 +42,7 @@ export class Enqueuer {
     definition: WorkflowDefinition,
     options: EnqueueOptions,
     args: readonly unknown[],
-  ): Promise<WorkflowHandle<unknown>> {
+  ): Promise<WorkflowHandle> {
     const request = await this.#prepare(definition, options, args);
     const [answer] = await this.#send([request], options.transaction);
     if (answer === undefined) throw new TypeError('The store did not answer.');
@@ -55,6 +56,7 @@ export class Enqueuer {
     common: EnqueueOptions,
     items: readonly EnqueueItem<unknown[]>[],
   ): Promise<readonly EnqueueResult<unknown>[]> {
+    checkIsList(items);
     if (items.length > MAX_ITEMS) {
       throw new InvalidArgumentError(`One call enqueues at most ${String(MAX_ITEMS)} workflows.`);
     }
@@ -73,9 +75,10 @@ export class Enqueuer {
   async #attempt(
     definition: WorkflowDefinition,
     common: EnqueueOptions,
-    { args, ...own }: EnqueueItem<unknown[]>,
+    item: EnqueueItem<unknown[]>,
   ): Promise<EnqueueRequest | Error> {
     try {
+      const { args, ...own } = checkItem(item);
       return await this.#prepare(definition, { ...common, ...own }, args);
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));

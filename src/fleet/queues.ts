@@ -10,6 +10,7 @@ import type {
 } from '../api/queue.js';
 import { parseDuration } from '../engine/duration.js';
 import { checkQueueName } from '../engine/prepare-enqueue.js';
+import { describeIssues } from '../engine/describe-issues.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { QueueNotEmptyError, QueueNotFoundError } from '../errors/queue-errors.js';
 import type { CountedQueue, QueueRecord, QueueStore, StoredQueue } from '../store/queue-store.js';
@@ -162,8 +163,9 @@ function toDetails(queue: CountedQueue): QueueDetails {
 function check(schema: z.ZodType, value: unknown, what: string): void {
   const checked = schema.safeParse(value);
   if (checked.success) return;
-  const list = checked.error.issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`).join('; ');
-  throw new InvalidArgumentError(`${what} not right (${list}). Nothing was written.`, { cause: checked.error });
+  throw new InvalidArgumentError(`${what} not right (${describeIssues(checked.error)}). Nothing was written.`, {
+    cause: checked.error,
+  });
 }
 
 function notFound(name: string): QueueNotFoundError {

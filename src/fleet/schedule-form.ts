@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AnySchedule, ScheduleChanges } from '../api/schedule.js';
+import { describeIssues } from '../engine/describe-issues.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 
 const LONGEST_NAME_BYTES = 255;
@@ -62,6 +63,7 @@ export function checkScheduleName(name: unknown): string {
 function check(schema: z.ZodType, value: unknown, what: string): void {
   const checked = schema.safeParse(value);
   if (checked.success) return;
-  const list = checked.error.issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`).join('; ');
-  throw new InvalidArgumentError(`${what} not right (${list}). Nothing was written.`, { cause: checked.error });
+  throw new InvalidArgumentError(`${what} not right (${describeIssues(checked.error)}). Nothing was written.`, {
+    cause: checked.error,
+  });
 }

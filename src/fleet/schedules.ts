@@ -35,7 +35,7 @@ const NO_QUEUE_SQLSTATE = 'HF001';
 export interface SchedulesParts extends PreparationParts {
   readonly store: ScheduleStore;
   readonly cancelledError: string;
-  readonly handleOf: (workflowId: string) => WorkflowHandle<unknown>;
+  readonly handleOf: (workflowId: string) => WorkflowHandle;
   /** Runs were enqueued. */
   readonly onFired: () => void;
 }
@@ -87,7 +87,7 @@ export class Schedules implements ScheduleOperations {
     return { ...toSummary(found), args };
   }
 
-  async trigger(name: string): Promise<WorkflowHandle<unknown>> {
+  async trigger(name: string): Promise<WorkflowHandle> {
     const { store, cancelledError, handleOf, onFired } = this.#parts;
     const workflowId = `${checkScheduleName(name)}/${newWorkflowId()}`;
     const run = await withQueueErrors(() => store.trigger(name, workflowId, cancelledError));

@@ -125,8 +125,8 @@ describe('updates', () => {
     for (const target of [holdfast, client]) {
       const refused = target.handle('strict').update(addItem, { name: 'refused', count: 11 });
       await expect(refused).rejects.toMatchObject({ code: 'UPDATE_REJECTED', cause: { message: 'only 10 left' } });
-      // By name, without the check of the sender's side.
-      const unchecked = target.handle('strict').update({ name: 'addItem' }, { name: 7 });
+      // By another definition, without the check of the sender's side.
+      const unchecked = target.handle('strict').update(defineUpdate<{ name: number }, number>('addItem'), { name: 7 });
       await expect(unchecked).rejects.toMatchObject({ code: 'UPDATE_REJECTED', cause: { code: 'SCHEMA_VIOLATION' } });
     }
     expect(await handle.query(total)).toBe(0);

@@ -194,9 +194,11 @@ function tooOld(schema: string, files: SqlFiles, plan: MigrationPlan): SchemaToo
   const what =
     plan.missing.length === 0
       ? `The functions in schema "${schema}" are not those of version ${files.libraryVersion} of the library`
-      : `Schema "${schema}" has version ${plan.databaseVersion}, and the library needs ${libraryVersion}`;
+      : plan.databaseVersion === 0
+        ? `There is no Holdfast in schema "${schema}" of this database`
+        : `Schema "${schema}" has version ${plan.databaseVersion}, and the library needs ${libraryVersion}`;
   return new SchemaTooOldError(
-    `${what}, and it was told not to migrate. Launch without migrate: false with a role that owns the schema, or run what renderMigrationSql() returns.`,
+    `${what}, and nothing is migrated here. Have Holdfast.launch do it, with a role that owns the schema, or run what renderMigrationSql() returns.`,
     { databaseVersion: plan.databaseVersion, libraryVersion },
   );
 }

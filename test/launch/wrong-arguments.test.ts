@@ -1,0 +1,168 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
+import {
+  defineQuery,
+  defineSignal,
+  defineUpdate,
+  defineWorkflow,
+  Holdfast,
+  HoldfastClient,
+  type WorkflowHandle,
+} from '../../src/index.js';
+import { createBed, silentLogger, type Bed } from '../support/launch.js';
+
+// What callers without types get wrong, and what types cannot tell.
+
+const echo = defineWorkflow('echo', async (value?: number) => Promise.resolve(value ?? -1));
+const enqueuing = defineWorkflow('enqueuing', async () => {
+  const results = await holdfast.enqueueMany(echo, {}, wrong([7, { args: [8] }]));
+  return results.map((result) => (result.ok ? 'ok' : (result.error as { code?: string }).code));
+});
+const asking = defineQuery<[], number>('asking');
+const adding = defineUpdate<number, number>('adding');
+const approving = defineSignal<string>('approving');
+
+/** As from a caller without types. */
+const wrong = (value: unknown): never => value as never;
+const REFUSED = { code: 'INVALID_ARGUMENT' };
+
+let bed: Bed;
+let holdfast: Holdfast;
+let client: HoldfastClient;
+beforeAll(async () => {
+  bed = await createBed();
+  holdfast = await bed.launch({ workflows: [echo, enqueuing] });
+  client = await HoldfastClient.connect({ database: bed.database.url, logger: silentLogger });
+});
+afterAll(async () => {
+  await client.close();
+  await bed.close();
+});
+
+const workflows = async (): Promise<number> => (await holdfast.admin.list({ limit: 1_000 })).items.length;
+
+describe('wrong arguments are refused with a typed error, and nothing is written', () => {
+  test.each([undefined, null, 5, 'order-1', []])('options of the form %o', async (options) => {
+    const before = await workflows();
+    await expect(holdfast.start(echo, wrong(options), 1)).rejects.toMatchObject(REFUSED);
+    for (const target of [holdfast, client]) {
+      await expect(target.enqueue(echo, wrong(options), 1)).rejects.toMatchObject(REFUSED);
+      await expect(target.enqueueMany(echo, wrong(options), [{ args: [1] }])).rejects.toMatchObject(REFUSED);
+    }
+    await expect(client.start(echo, wrong(options), 1)).rejects.toMatchObject(REFUSED);
+    expect(await workflows()).toBe(before);
+  });
+
+  test('items of enqueueMany without their arguments; the others are enqueued, inside a workflow, too', async () => {
+    await expect(holdfast.enqueueMany(echo, {}, wrong(5))).rejects.toMatchObject(REFUSED);
+    for (const target of [holdfast, client]) {
+      const results = await target.enqueueMany(echo, {}, wrong([1, null, { workflowId: 'x' }, { args: [7] }]));
+      expect(results.map((result) => (result.ok ? 'ok' : result.error))).toMatchObject([
+        REFUSED,
+        REFUSED,
+        REFUSED,
+        'ok',
+      ]);
+    }
+    expect(await enqueuing()).toEqual(['INVALID_ARGUMENT', 'ok']);
+  });
+
+  test('anything but a definition for a signal, query or update, which would be waited for in vain', async () => {
+    const handle = holdfast.handle('anything');
+    await expect(handle.signal(wrong('approving'), wrong('yes'))).rejects.toMatchObject(REFUSED);
+    await expect(handle.query(wrong(approving))).rejects.toMatchObject(REFUSED);
+    await expect(handle.update(wrong(asking), wrong(1))).rejects.toMatchObject(REFUSED);
+    await expect(handle.update(wrong({ name: 'adding' }), wrong(1))).rejects.toMatchObject(REFUSED);
+  });
+
+  test('options that do not exist, of result, cancel and metricsText', async () => {
+    const handle = holdfast.handle('anything');
+    await expect(handle.result(wrong({ timeout: 5 }))).rejects.toMatchObject(REFUSED);
+    await expect(handle.cancel(wrong({ because: 'x' }))).rejects.toMatchObject(REFUSED);
+    await expect(holdfast.metricsText(wrong({ flet: false }))).rejects.toMatchObject(REFUSED);
+  });
+
+  test('a lease without a function to run is not taken', async () => {
+    await expect(
+      holdfast.leases.withLease(
+        'box',
+        wrong(() => 1),
+        wrong(undefined),
+      ),
+    ).rejects.toMatchObject(REFUSED);
+    await expect(holdfast.leases.withLease('box', {}, wrong(undefined))).rejects.toMatchObject(REFUSED);
+    await expect(holdfast.leases.whileLeader('box', {}, wrong(undefined))).rejects.toMatchObject(REFUSED);
+    expect((await bed.sql.query('SELECT FROM holdfast.named_lease')).rowCount).toBe(0);
+  });
+});
+
+describe('a transaction that is none', () => {
+  test('a client of pg without an open transaction is refused, and nothing is written', async () => {
+    const before = await workflows();
+    const sql = new pg.Client(bed.database.url);
+    await expect(holdfast.enqueue(echo, { transaction: sql }, 1)).rejects.toMatchObject(REFUSED);
+    await sql.connect();
+    await expect(holdfast.enqueue(echo, { transaction: sql }, 1)).rejects.toMatchObject(REFUSED);
+    await expect(client.send('anything', 't', 1, { transaction: sql })).rejects.toMatchObject(REFUSED);
+    const fence = { transaction: sql, resource: 'ledger', token: 1 };
+    await expect(holdfast.leases.acceptFence(fence)).rejects.toMatchObject(REFUSED);
+    await sql.query('BEGIN');
+    await holdfast.enqueue(echo, { transaction: sql, workflowId: 'open' }, 1);
+    await sql.query('COMMIT');
+    await expect(holdfast.enqueue(echo, { transaction: sql }, 1)).rejects.toMatchObject(REFUSED);
+    await sql.end();
+    expect(await workflows()).toBe(before + 1);
+  });
+});
+
+describe('messages of errors say what to do', () => {
+  test('a database that cannot be reached: why', async () => {
+    const launched = Holdfast.launch({
+      database: 'postgresql://nobody@127.0.0.1:1/nothing',
+      workflows: [echo],
+      launchTimeout: 1,
+      logger: silentLogger,
+    });
+    await expect(launched).rejects.toMatchObject({
+      code: 'LAUNCH_TIMEOUT',
+      message: expect.stringMatching(/ECONNREFUSED/),
+    });
+  });
+
+  test('a client of a database without Holdfast: that there is none', async () => {
+    const connected = HoldfastClient.connect({ database: bed.database.url, schema: 'elsewhere', logger: silentLogger });
+    await expect(connected).rejects.toMatchObject({
+      code: 'SCHEMA_TOO_OLD',
+      message: expect.stringMatching(/no Holdfast in schema "elsewhere"/),
+    });
+  });
+
+  test.each([
+    [{ workflows: ['echo'] }, /workflows\.0: must be a class/],
+    [{ workflows: [echo], queues: ['mails'] }, /queues\.0: must be the definition of a queue/],
+    [{ workflows: [echo], queues: [{ name: 'mails', concurency: 5 }] }, /\(Unrecognized key: "concurency"\)/],
+  ])('launch with %o', async (options, message) => {
+    await expect(Holdfast.launch(wrong(options))).rejects.toMatchObject({
+      ...REFUSED,
+      message: expect.stringMatching(message),
+    });
+  });
+});
+
+test('an update has the type of its answer, and nothing else is taken for one', () => {
+  const handle = holdfast.handle('anything');
+  const list: WorkflowHandle[] = [handle, client.handle<number>('anything')];
+  expect(list).toHaveLength(2);
+  expectTypeOf(() => handle.update(adding, 1)).returns.resolves.toEqualTypeOf<number>();
+  const wrongly = {
+    // @ts-expect-error the answer is a number
+    answer: (): Promise<string> => handle.update(adding, 1),
+    // @ts-expect-error a query
+    query: () => handle.update(asking, 1),
+    // @ts-expect-error a signal
+    signal: () => handle.update(approving, 'x'),
+    // @ts-expect-error an update
+    update: () => handle.signal(adding, 1),
+  };
+  expect(Object.keys(wrongly)).toHaveLength(4);
+});
