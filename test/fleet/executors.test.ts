@@ -165,6 +165,26 @@ test('what others own is recovered after their lease has expired, and not before
   expect(await other.handle('leased').result()).toBe(2);
 });
 
+test('C20 a recovery keeps the deadline: who takes over has only the time that is left', async () => {
+  const { run, bodies } = hangingOnce('limited');
+  const deadline = async (): Promise<unknown> =>
+    (await bed.sql.query(`SELECT deadline FROM holdfast.workflow_status WHERE workflow_id = 'limited'`)).rows[0];
+  const owner = await launch({ workflows: [run], pollInterval: '1h', lease: '1h' });
+  await owner.start(run, { workflowId: 'limited', timeout: '1h' });
+  await waitUntil(() => bodies.size === 1, 'it runs');
+  // As if it had begun an hour ago, but for the moment that is left.
+  await bed.sql.query(
+    `UPDATE holdfast.workflow_status SET deadline = clock_timestamp() + interval '200 ms' WHERE workflow_id = 'limited'`,
+  );
+  const before = await deadline();
+  const patient = defineWorkflow('limited', () => runStep('work', () => new Promise(() => undefined)));
+  const other = await launch({ workflows: [patient], pollInterval: 10 });
+  await bed.expireLease(owner.executorId);
+  await expect(other.handle('limited').result()).rejects.toMatchObject({ code: 'WORKFLOW_TIMEOUT' });
+  expect((await statusRow(bed.sql, 'limited')).epoch).toBe(2);
+  expect(await deadline()).toEqual(before);
+});
+
 test('a workflow is recovered only by an executor of its app version', async () => {
   const { run, bodies } = hangingOnce('versioned');
   const old = await launch({ workflows: [run], appVersion: '1', pollInterval: '1h', lease: '1h' });

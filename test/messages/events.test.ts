@@ -107,6 +107,16 @@ describe('events', () => {
     await ended;
   });
 
+  test('C15 a workflow that waits for an event ends promptly when it is cancelled, and its slot is free', async () => {
+    await holdfast.start(napper, { workflowId: 'silent' });
+    const running = holdfast.health().running;
+    const handle = await holdfast.start(reader, {}, 'silent', 'x', { timeout: '1h' });
+    await waitUntil(async () => (await holdfast.admin.steps(handle.workflowId)).items.length === 1, 'it waits');
+    await handle.cancel();
+    await expect(handle.result()).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
+    await waitUntil(() => holdfast.health().running <= running, 'the slot is free');
+  });
+
   test('what a workflow has read is recorded: a replay reads the same, whatever was set since', async () => {
     const told = await holdfast.start(teller, { workflowId: 'source' }, 'x');
     const handle = await holdfast.start(reader, { workflowId: 'reads' }, 'source', 'x');

@@ -1,6 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { continueAsNew, defineWorkflow, getEvent, receive, setEvent, type Holdfast } from '../../src/index.js';
-import { createBed, waitUntil, type Bed } from '../support/launch.js';
+import {
+  continueAsNew,
+  defineWorkflow,
+  getEvent,
+  HoldfastClient,
+  receive,
+  setEvent,
+  type Holdfast,
+} from '../../src/index.js';
+import { createBed, silentLogger, waitUntil, type Bed } from '../support/launch.js';
 import { startPgProxyFor } from '../support/pg-proxy.js';
 
 let bed: Bed;
@@ -94,6 +102,55 @@ test('C44 messages arrive while the listening connection is dead, half-open too,
   await here.close();
   await there.close();
   await proxy.close();
+});
+
+test('C44 a process that was deaf looks for everything once it listens again: work and schedules need no poll', async () => {
+  const proxy = await startPgProxyFor(bed.database.url);
+  const tick = defineWorkflow('tick', () => Promise.resolve('done'));
+  const here = await bed.launch({
+    workflows: [tick],
+    listenDatabase: proxy.connectionString(bed.database.url),
+    pollInterval: '1h',
+  });
+  const client = await HoldfastClient.connect({ database: bed.database.url, logger: silentLogger });
+  const deafen = async (): Promise<void> => {
+    await waitUntil(() => proxy.counters.open === 1, 'it listens');
+    await proxy.admit('refused');
+    proxy.cutAll();
+    await waitUntil(() => proxy.counters.open === 0, 'it is deaf');
+  };
+  await deafen();
+  const handle = await client.start(tick, {});
+  expect(await handle.status()).toBe('ENQUEUED');
+  await proxy.admit('open');
+  expect(await handle.result()).toBe('done');
+  await deafen();
+  await client.schedules.define({ name: 'each second', cron: '* * * * * *', workflow: 'tick' });
+  await proxy.admit('open');
+  await waitUntil(
+    async () => (await client.admin.list({ idPrefix: 'each second/', status: ['SUCCESS'] })).items.length > 0,
+    'the schedule has fired and its run has ended',
+  );
+  await client.schedules.delete('each second');
+  await client.close();
+  await here.close();
+  await proxy.close();
+});
+
+test('C45 more news at once than a notification can name, of long and odd IDs, is told as news of any workflow', async () => {
+  const ids = Array.from({ length: 200 }, (_, n) => `"it's": 🙂 ${'long '.repeat(30)}${String(n)}`);
+  const here = await bed.launch({ workflows: [collect], maxConcurrent: 400 });
+  const client = await HoldfastClient.connect({ database: bed.database.url, logger: silentLogger });
+  const handles = await Promise.all(ids.map((workflowId) => here.start(collect, { workflowId }, 1)));
+  const payloads: (string | undefined)[] = [];
+  bed.sql.on('notification', ({ payload }) => payloads.push(payload));
+  await bed.sql.query('LISTEN "holdfast.message"');
+  await Promise.all(ids.map((workflowId) => client.send(workflowId, 't', workflowId)));
+  expect(await Promise.all(handles.map((handle) => handle.result()))).toEqual(ids.map((id) => [id]));
+  await bed.sql.query('UNLISTEN *');
+  expect(payloads).toContain('');
+  await client.close();
+  await here.close();
 });
 
 test('C43 a message whose notification was lost is found by the poll', async () => {

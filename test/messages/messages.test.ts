@@ -228,11 +228,16 @@ describe('messages', () => {
     expect(await handle.result()).toBeUndefined();
   });
 
-  test('C15 a workflow that waits for a message ends promptly when it is cancelled', async () => {
-    const handle = await holdfast.start(collect, {}, 't', 1);
-    await waitUntil(async () => (await status(handle.workflowId)) === 'PENDING', 'it runs');
+  test('C15 a workflow that waits for a message ends promptly when it is cancelled, and its slot is free', async () => {
+    const handle = await holdfast.start(collect, {}, 't', 2);
+    await handle.send('t', 'first');
+    await waitUntil(
+      async () => (await holdfast.admin.steps(handle.workflowId)).items.length === 1,
+      'it waits for the second',
+    );
     await handle.cancel();
     await expect(handle.result()).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
+    await waitUntil(() => holdfast.health().running === 0, 'nothing runs');
   });
 
   test('a message that does not fit the schema is an error in the workflow, which goes on with the next one', async () => {
