@@ -24,6 +24,7 @@ const approving = defineSignal<string>('approving');
 
 /** As from a caller without types. */
 const wrong = (value: unknown): never => value as never;
+const saying = (pattern: RegExp): unknown => expect.stringMatching(pattern);
 const REFUSED = { code: 'INVALID_ARGUMENT' };
 
 let bed: Bed;
@@ -125,7 +126,7 @@ describe('messages of errors say what to do', () => {
     });
     await expect(launched).rejects.toMatchObject({
       code: 'LAUNCH_TIMEOUT',
-      message: expect.stringMatching(/ECONNREFUSED/),
+      message: saying(/ECONNREFUSED/),
     });
   });
 
@@ -133,7 +134,7 @@ describe('messages of errors say what to do', () => {
     const connected = HoldfastClient.connect({ database: bed.database.url, schema: 'elsewhere', logger: silentLogger });
     await expect(connected).rejects.toMatchObject({
       code: 'SCHEMA_TOO_OLD',
-      message: expect.stringMatching(/no Holdfast in schema "elsewhere"/),
+      message: saying(/no Holdfast in schema "elsewhere"/),
     });
   });
 
@@ -144,7 +145,7 @@ describe('messages of errors say what to do', () => {
   ])('launch with %o', async (options, message) => {
     await expect(Holdfast.launch(wrong(options))).rejects.toMatchObject({
       ...REFUSED,
-      message: expect.stringMatching(message),
+      message: saying(message),
     });
   });
 });
@@ -157,11 +158,11 @@ test('an update has the type of its answer, and nothing else is taken for one', 
   const wrongly = {
     // @ts-expect-error the answer is a number
     answer: (): Promise<string> => handle.update(adding, 1),
-    // @ts-expect-error a query
+    // @ts-expect-error a query is no update
     query: () => handle.update(asking, 1),
-    // @ts-expect-error a signal
+    // @ts-expect-error a signal is no update
     signal: () => handle.update(approving, 'x'),
-    // @ts-expect-error an update
+    // @ts-expect-error an update is no signal
     update: () => handle.signal(adding, 1),
   };
   expect(Object.keys(wrongly)).toHaveLength(4);

@@ -361,7 +361,7 @@ test("a workflow enqueued in the caller's own transaction is there exactly if th
     })
     .catch(() => undefined);
   await expect(client.handle('porsager-back').status()).rejects.toMatchObject({ code: 'WORKFLOW_NOT_FOUND' });
-  const handles: WorkflowHandle<unknown>[] = [];
+  const handles: WorkflowHandle[] = [];
   await sql.begin(async (transaction) => {
     handles.push(await client.enqueue(echo, { queue: 'q', transaction }, { a: [1, 'zwei'] }));
     await expect(client.enqueue(echo, { queue: 'nowhere', transaction }, 1)).rejects.toMatchObject({

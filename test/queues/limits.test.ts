@@ -25,7 +25,7 @@ async function owned(executorId: string): Promise<number> {
   return rows[0]?.n ?? -1;
 }
 
-const resultsOf = (handles: readonly WorkflowHandle<unknown>[]): Promise<unknown[]> =>
+const resultsOf = (handles: readonly WorkflowHandle[]): Promise<unknown[]> =>
   Promise.all(handles.map((handle) => handle.result()));
 
 test('the concurrency of a queue holds over three executors, and is used', async () => {
