@@ -21,6 +21,7 @@ import { makeSerializer } from './make-serializer.js';
 import { openDatabase } from './open-database.js';
 import { SharedParts } from './shared-parts.js';
 import { stderrLogger } from './stderr-logger.js';
+import { quietly } from './engine/quietly.js';
 
 /** How long a client that closes tries to give up its leases, in milliseconds. */
 const FINAL_RELEASE_MS = 2_000;
@@ -135,21 +136,25 @@ export class HoldfastClient {
   }
 
   /** Sends a message to a workflow, as `holdfast.send` outside of workflows. */
-  async send(workflowId: string, topic: string, message: unknown, options: SendOptions = {}): Promise<void> {
-    this.#assertOpen();
-    return this.#parts.messaging.send(workflowId, topic, message, options);
+  send(workflowId: string, topic: string, message: unknown, options: SendOptions = {}): Promise<void> {
+    return quietly(async () => {
+      this.#assertOpen();
+      return this.#parts.messaging.send(workflowId, topic, message, options);
+    });
   }
 
   /** The current value of an event that a workflow sets, as `holdfast.getEvent` outside of workflows. */
-  async getEvent<Value = unknown>(
+  getEvent<Value = unknown>(
     workflowId: string,
     key: string,
     options: GetEventOptions & { readonly timeout: Duration },
   ): Promise<Value | undefined>;
-  async getEvent<Value = unknown>(workflowId: string, key: string, options?: GetEventOptions): Promise<Value>;
-  async getEvent(workflowId: string, key: string, options: GetEventOptions = {}): Promise<unknown> {
-    this.#assertOpen();
-    return this.#parts.messaging.getEvent(workflowId, key, options);
+  getEvent<Value = unknown>(workflowId: string, key: string, options?: GetEventOptions): Promise<Value>;
+  getEvent(workflowId: string, key: string, options: GetEventOptions = {}): Promise<unknown> {
+    return quietly(async () => {
+      this.#assertOpen();
+      return this.#parts.messaging.getEvent(workflowId, key, options);
+    });
   }
 
   /** A handle for any workflow, wherever it runs. Whether there is one shows when it is asked. */

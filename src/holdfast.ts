@@ -26,6 +26,7 @@ import { checkOptions } from './launch-options.js';
 import { assertOneVersion } from './loaded-copies.js';
 import { metricsText } from './metrics-text.js';
 import { metricsSnapshot } from './metrics.js';
+import { quietly } from './engine/quietly.js';
 
 const METRICS_OPTIONS: ReadonlySet<string> = new Set(['fleet']);
 
@@ -118,19 +119,21 @@ export class Holdfast {
    * @throws WorkflowIdConflictError when the ID belongs to a workflow of another name.
    * @throws HoldfastClosedError
    */
-  async start<Arguments extends unknown[], Result>(
+  start<Arguments extends unknown[], Result>(
     workflow: (...args: Arguments) => Promise<Result>,
     options: StartOptions,
     ...args: Arguments
   ): Promise<WorkflowHandle<Result>> {
-    checkIsOptions(options, 'start');
-    const definition = this.#parts.engine.catalog.definitionOf(workflow);
-    const parent = durableExecution();
-    const handle =
-      parent === undefined
-        ? await this.#parts.engine.start(definition, options, args)
-        : await startChildHandle(parent, definition, args, options);
-    return handle as WorkflowHandle<Result>;
+    return quietly(async () => {
+      checkIsOptions(options, 'start');
+      const definition = this.#parts.engine.catalog.definitionOf(workflow);
+      const parent = durableExecution();
+      const handle =
+        parent === undefined
+          ? await this.#parts.engine.start(definition, options, args)
+          : await startChildHandle(parent, definition, args, options);
+      return handle as WorkflowHandle<Result>;
+    });
   }
 
   /**
@@ -142,21 +145,23 @@ export class Holdfast {
    * @throws WorkflowDeduplicatedError with the ID of the workflow that holds the deduplication ID.
    * @throws what `start` throws.
    */
-  async enqueue<Arguments extends unknown[], Result>(
+  enqueue<Arguments extends unknown[], Result>(
     workflow: (...args: Arguments) => Promise<Result>,
     options: EnqueueOptions,
     ...args: Arguments
   ): Promise<WorkflowHandle<Result>> {
-    checkIsOptions(options, 'enqueue');
-    const definition = this.#parts.engine.catalog.definitionOf(workflow);
-    const parent = durableExecution();
-    if (parent !== undefined) {
-      return (await enqueueChild(parent, definition, args, options)) as WorkflowHandle<Result>;
-    }
-    this.#parts.engine.assertAccepting();
-    const handle = await this.#parts.shared.enqueuer.enqueue(definition, options, args);
-    if (options.transaction === undefined) this.#parts.executor.wake();
-    return handle as WorkflowHandle<Result>;
+    return quietly(async () => {
+      checkIsOptions(options, 'enqueue');
+      const definition = this.#parts.engine.catalog.definitionOf(workflow);
+      const parent = durableExecution();
+      if (parent !== undefined) {
+        return (await enqueueChild(parent, definition, args, options)) as WorkflowHandle<Result>;
+      }
+      this.#parts.engine.assertAccepting();
+      const handle = await this.#parts.shared.enqueuer.enqueue(definition, options, args);
+      if (options.transaction === undefined) this.#parts.executor.wake();
+      return handle as WorkflowHandle<Result>;
+    });
   }
 
   /**
@@ -164,21 +169,23 @@ export class Holdfast {
    * them, and what an item says for that one. Each has its own result: one that is refused does not keep the others back.
    * Inside a workflow, it is one durable call an item.
    */
-  async enqueueMany<Arguments extends unknown[], Result>(
+  enqueueMany<Arguments extends unknown[], Result>(
     workflow: (...args: Arguments) => Promise<Result>,
     options: Omit<EnqueueOptions, 'workflowId'>,
     items: readonly EnqueueItem<Arguments>[],
   ): Promise<readonly EnqueueResult<Result>[]> {
-    checkIsOptions(options, 'enqueueMany');
-    const definition = this.#parts.engine.catalog.definitionOf(workflow);
-    const parent = durableExecution();
-    if (parent !== undefined) {
-      return (await enqueueChildren(parent, definition, options, items)) as readonly EnqueueResult<Result>[];
-    }
-    this.#parts.engine.assertAccepting();
-    const results = await this.#parts.shared.enqueuer.enqueueMany(definition, options, items);
-    if (options.transaction === undefined) this.#parts.executor.wake();
-    return results as readonly EnqueueResult<Result>[];
+    return quietly(async () => {
+      checkIsOptions(options, 'enqueueMany');
+      const definition = this.#parts.engine.catalog.definitionOf(workflow);
+      const parent = durableExecution();
+      if (parent !== undefined) {
+        return (await enqueueChildren(parent, definition, options, items)) as readonly EnqueueResult<Result>[];
+      }
+      this.#parts.engine.assertAccepting();
+      const results = await this.#parts.shared.enqueuer.enqueueMany(definition, options, items);
+      if (options.transaction === undefined) this.#parts.executor.wake();
+      return results as readonly EnqueueResult<Result>[];
+    });
   }
 
   /**
@@ -190,8 +197,10 @@ export class Holdfast {
    * @throws WorkflowNotFoundError when there is no such workflow, ReceiverEndedError when it has ended.
    * @throws InvalidArgumentError, ValueNotSerializableError, PayloadTooLargeError, before anything is written.
    */
-  async send(workflowId: string, topic: string, message: unknown, options: SendOptions = {}): Promise<void> {
-    return this.#parts.shared.messaging.send(workflowId, topic, message, options);
+  send(workflowId: string, topic: string, message: unknown, options: SendOptions = {}): Promise<void> {
+    return quietly(async () => {
+      return this.#parts.shared.messaging.send(workflowId, topic, message, options);
+    });
   }
 
   /**
@@ -203,14 +212,16 @@ export class Holdfast {
    * @throws EventNotSetError when the workflow has ended without setting it.
    * @throws InvalidArgumentError, HoldfastClosedError
    */
-  async getEvent<Value = unknown>(
+  getEvent<Value = unknown>(
     workflowId: string,
     key: string,
     options: GetEventOptions & { readonly timeout: Duration },
   ): Promise<Value | undefined>;
-  async getEvent<Value = unknown>(workflowId: string, key: string, options?: GetEventOptions): Promise<Value>;
-  async getEvent(workflowId: string, key: string, options: GetEventOptions = {}): Promise<unknown> {
-    return this.#parts.shared.messaging.getEvent(workflowId, key, options);
+  getEvent<Value = unknown>(workflowId: string, key: string, options?: GetEventOptions): Promise<Value>;
+  getEvent(workflowId: string, key: string, options: GetEventOptions = {}): Promise<unknown> {
+    return quietly(async () => {
+      return this.#parts.shared.messaging.getEvent(workflowId, key, options);
+    });
   }
 
   /** A handle for any workflow, wherever it runs. Whether there is one shows when it is asked. */

@@ -21,6 +21,7 @@ import { PostgresMessageStore } from './store/postgres/postgres-message-store.js
 import { PostgresQueryStore } from './store/postgres/postgres-query-store.js';
 import type { PostgresStore } from './store/postgres/postgres-store.js';
 import type { ValueSerializer } from './values/index.js';
+import { quietly } from './engine/quietly.js';
 
 export interface MessagingParts {
   readonly driver: Driver;
@@ -72,38 +73,44 @@ export class Messaging implements HandleMessaging {
     };
   }
 
-  async send(
+  send(
     workflowId: string,
     topic: string,
     message: unknown,
     options: SendOptions,
     schema?: StandardSchema,
   ): Promise<void> {
-    checkSend(workflowId, topic, options);
-    const sender = durableExecution();
-    return sender === undefined
-      ? this.#messenger.send(workflowId, topic, message, options, schema)
-      : sendMessage(sender, workflowId, topic, message, options, schema);
+    return quietly(async () => {
+      checkSend(workflowId, topic, options);
+      const sender = durableExecution();
+      return sender === undefined
+        ? this.#messenger.send(workflowId, topic, message, options, schema)
+        : sendMessage(sender, workflowId, topic, message, options, schema);
+    });
   }
 
-  async getEvent(workflowId: string, key: string, options: GetEventOptions): Promise<unknown> {
-    const { event, timeoutMs } = checkGetEvent(workflowId, key, options);
-    const reader = durableExecution();
-    return reader === undefined
-      ? this.#events.await(event, timeoutMs, options.signal)
-      : readEvent(reader, event, timeoutMs);
+  getEvent(workflowId: string, key: string, options: GetEventOptions): Promise<unknown> {
+    return quietly(async () => {
+      const { event, timeoutMs } = checkGetEvent(workflowId, key, options);
+      const reader = durableExecution();
+      return reader === undefined
+        ? this.#events.await(event, timeoutMs, options.signal)
+        : readEvent(reader, event, timeoutMs);
+    });
   }
 
-  async update<Sent, Result>(
+  update<Sent, Result>(
     workflowId: string,
     update: Pick<Update<Sent, Result, unknown>, 'name' | 'input'>,
     input: Sent,
     options: UpdateOptions,
   ): Promise<Result> {
-    checkWorkflowId(workflowId);
-    const asker = durableExecution();
-    const channel = asker === undefined ? this.#plainChannel : durableChannel(asker);
-    return sendUpdate(channel, workflowId, update, input, options);
+    return quietly(async () => {
+      checkWorkflowId(workflowId);
+      const asker = durableExecution();
+      const channel = asker === undefined ? this.#plainChannel : durableChannel(asker);
+      return sendUpdate(channel, workflowId, update, input, options);
+    });
   }
 
   async query<Arguments extends unknown[], Result>(

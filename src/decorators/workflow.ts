@@ -11,6 +11,7 @@ import type { ExecutionHost } from '../engine/execution-host.js';
 import { durableExecution } from '../engine/scope.js';
 import { NotLaunchedError } from '../errors/usage-errors.js';
 import { methodDecorator, type AsyncMethodDecorator } from './method-decorator.js';
+import { quietly } from '../engine/quietly.js';
 
 /**
  * Makes a method a workflow: its progress is recorded, and it reaches an outcome even if its process does not.
@@ -51,14 +52,16 @@ function wrapWorkflow(definition: WorkflowDefinition): AnyFunction {
   return wrapper;
 }
 
-async function callWorkflow(definition: WorkflowDefinition, self: unknown, args: unknown[]): Promise<unknown> {
-  const parent = durableExecution();
-  if (parent !== undefined) {
-    return callChild(parent, definition, args, optionsFor(parent.host, definition, self));
-  }
-  const engine = onlyEngineOf(definition);
-  const handle = await engine.start(definition, optionsFor(engine, definition, self), args);
-  return handle.result();
+function callWorkflow(definition: WorkflowDefinition, self: unknown, args: unknown[]): Promise<unknown> {
+  return quietly(async () => {
+    const parent = durableExecution();
+    if (parent !== undefined) {
+      return callChild(parent, definition, args, optionsFor(parent.host, definition, self));
+    }
+    const engine = onlyEngineOf(definition);
+    const handle = await engine.start(definition, optionsFor(engine, definition, self), args);
+    return handle.result();
+  });
 }
 
 /** A method is run on the object that it is called on, if that one is registered. */

@@ -9,6 +9,7 @@ import { checkKnownOptions } from './known-options.js';
 import type { Outcome } from './outcome.js';
 import { durableExecution } from './scope.js';
 import { StreamReading, type StreamHost } from './stream-reading.js';
+import { quietly } from './quietly.js';
 
 /** What a handle needs of the Holdfast that made it. */
 export interface HandleHost extends StreamHost {
@@ -53,13 +54,15 @@ export class Handle<Result> implements WorkflowHandle<Result> {
     this.workflowId = workflowId;
   }
 
-  async result(options: { readonly signal?: AbortSignal } = {}): Promise<Result> {
-    checkKnownOptions(options, RESULT_OPTIONS, 'result');
-    const execution = durableExecution();
-    if (execution !== undefined) return (await awaitOutcome(execution, this.workflowId)) as Result;
-    const { output, error } = await this.#host.waitForResult(this.workflowId, options.signal);
-    if (error !== null) throw await this.#host.serializer.decode(error);
-    return (output === null ? undefined : await this.#host.serializer.decode(output)) as Result;
+  result(options: { readonly signal?: AbortSignal } = {}): Promise<Result> {
+    return quietly(async () => {
+      checkKnownOptions(options, RESULT_OPTIONS, 'result');
+      const execution = durableExecution();
+      if (execution !== undefined) return (await awaitOutcome(execution, this.workflowId)) as Result;
+      const { output, error } = await this.#host.waitForResult(this.workflowId, options.signal);
+      if (error !== null) throw await this.#host.serializer.decode(error);
+      return (output === null ? undefined : await this.#host.serializer.decode(output)) as Result;
+    });
   }
 
   readStream<Value = unknown>(key: string, options: ReadStreamOptions = {}): AsyncIterable<StreamEntry<Value>> {
@@ -83,9 +86,11 @@ export class Handle<Result> implements WorkflowHandle<Result> {
     return this.#host.messaging.getEvent(this.workflowId, key, options) as Promise<Value>;
   }
 
-  async signal<Sent>(signal: Signal<Sent, unknown>, value: Sent, options: SendOptions = {}): Promise<void> {
-    checkIsDefinition(signal, 'signal');
-    return this.#host.messaging.send(this.workflowId, signal.name, value, options, signal.schema);
+  signal<Sent>(signal: Signal<Sent, unknown>, value: Sent, options: SendOptions = {}): Promise<void> {
+    return quietly(async () => {
+      checkIsDefinition(signal, 'signal');
+      return this.#host.messaging.send(this.workflowId, signal.name, value, options, signal.schema);
+    });
   }
 
   async query<Arguments extends unknown[], Answer>(
@@ -96,12 +101,14 @@ export class Handle<Result> implements WorkflowHandle<Result> {
     return this.#host.messaging.query(this.workflowId, query, args);
   }
 
-  async update<Sent, Answer, Received>(
+  update<Sent, Answer, Received>(
     update: Update<Sent, Answer, Received>,
     input: Sent,
     options: UpdateOptions = {},
   ): Promise<Answer> {
-    checkIsDefinition(update, 'update');
-    return this.#host.messaging.update(this.workflowId, update, input, options);
+    return quietly(async () => {
+      checkIsDefinition(update, 'update');
+      return this.#host.messaging.update(this.workflowId, update, input, options);
+    });
   }
 }

@@ -9,6 +9,7 @@ import type { RunningExecution } from './execution-host.js';
 import { checkKnownOptions } from './known-options.js';
 import { checkQueueName } from './prepare-enqueue.js';
 import { requireDurable } from './scope.js';
+import { quietly } from './quietly.js';
 
 /** Each child is two durable calls, and one run of a workflow can make 20,000. */
 export const MAX_MAP_INPUTS = 9_000;
@@ -38,23 +39,25 @@ const CANCEL_RETRIES = { maxAttempts: 5 } as const;
  * @throws MapFailedError with all results, when more have failed than is tolerated, or too few can still succeed.
  * @throws InvalidArgumentError, WorkflowNotRegisteredError, OutsideWorkflowError before anything is recorded.
  */
-export async function mapWorkflows<Input, Result>(
+export function mapWorkflows<Input, Result>(
   workflow: (input: Input) => Promise<Result>,
   inputs: readonly Input[],
   options: MapOptions,
 ): Promise<MapResult<Result>[]> {
-  const execution = requireDurable('mapWorkflows');
-  const definition = workflowDefinitionOf(workflow);
-  if (definition === undefined) {
-    throw new WorkflowNotRegisteredError(
-      'This function is not a workflow. Decorate the method with @Workflow, or wrap the function with defineWorkflow.',
-    );
-  }
-  if (!Array.isArray(inputs) || inputs.length > MAX_MAP_INPUTS) {
-    throw new InvalidArgumentError(`mapWorkflows takes an array of at most ${String(MAX_MAP_INPUTS)} inputs.`);
-  }
-  const results = await new WorkflowMap(execution, definition, inputs, checkOptions(options, inputs.length)).run();
-  return results as MapResult<Result>[];
+  return quietly(async () => {
+    const execution = requireDurable('mapWorkflows');
+    const definition = workflowDefinitionOf(workflow);
+    if (definition === undefined) {
+      throw new WorkflowNotRegisteredError(
+        'This function is not a workflow. Decorate the method with @Workflow, or wrap the function with defineWorkflow.',
+      );
+    }
+    if (!Array.isArray(inputs) || inputs.length > MAX_MAP_INPUTS) {
+      throw new InvalidArgumentError(`mapWorkflows takes an array of at most ${String(MAX_MAP_INPUTS)} inputs.`);
+    }
+    const results = await new WorkflowMap(execution, definition, inputs, checkOptions(options, inputs.length)).run();
+    return results as MapResult<Result>[];
+  });
 }
 
 type Settings = Required<Pick<MapOptions, 'concurrency' | 'minSuccessful' | 'toleratedFailures'>> &

@@ -7,6 +7,7 @@ import { checkKnownOptions } from './known-options.js';
 import { checkEventKey, checkSend, checkTopic } from './message-arguments.js';
 import { checkIsSchema, checkSchema } from './schema.js';
 import { requireDurable } from './scope.js';
+import { quietly } from './quietly.js';
 
 const RECEIVE_OPTIONS: ReadonlySet<string> = new Set<keyof ReceiveOptions>(['timeout', 'schema']);
 
@@ -20,21 +21,23 @@ const RECEIVE_OPTIONS: ReadonlySet<string> = new Set<keyof ReceiveOptions>(['tim
  * @throws SchemaViolationError when the message does not fit `schema`. It is received nevertheless.
  * @throws InvalidArgumentError, OutsideWorkflowError
  */
-export async function receive<Message = unknown>(
+export function receive<Message = unknown>(
   topic: string,
   options: ReceiveOptions<Message> & { readonly timeout: Duration },
 ): Promise<Message | undefined>;
-export async function receive<Message = unknown>(topic: string, options?: ReceiveOptions<Message>): Promise<Message>;
-export async function receive(topic: string, options: ReceiveOptions = {}): Promise<unknown> {
-  const execution = requireDurable('receive');
-  checkTopic(topic);
-  checkKnownOptions(options, RECEIVE_OPTIONS, 'receive');
-  const schema = checkIsSchema(options.schema, 'schema');
-  const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, 'timeout');
-  const message = await receiveMessage(execution, topic, timeoutMs);
-  // Nothing came in time. A message that is itself undefined cannot be told from that.
-  if (schema === undefined || (message === undefined && timeoutMs !== null)) return message;
-  return checkSchema(schema, message, `message of topic "${topic}"`);
+export function receive<Message = unknown>(topic: string, options?: ReceiveOptions<Message>): Promise<Message>;
+export function receive(topic: string, options: ReceiveOptions = {}): Promise<unknown> {
+  return quietly(async () => {
+    const execution = requireDurable('receive');
+    checkTopic(topic);
+    checkKnownOptions(options, RECEIVE_OPTIONS, 'receive');
+    const schema = checkIsSchema(options.schema, 'schema');
+    const timeoutMs = options.timeout === undefined ? null : parseDuration(options.timeout, 'timeout');
+    const message = await receiveMessage(execution, topic, timeoutMs);
+    // Nothing came in time. A message that is itself undefined cannot be told from that.
+    if (schema === undefined || (message === undefined && timeoutMs !== null)) return message;
+    return checkSchema(schema, message, `message of topic "${topic}"`);
+  });
 }
 
 /**
@@ -45,15 +48,12 @@ export async function receive(topic: string, options: ReceiveOptions = {}): Prom
  * @throws WorkflowNotFoundError when there is no such workflow, ReceiverEndedError when it has ended.
  * @throws InvalidArgumentError, OutsideWorkflowError, ValueNotSerializableError, PayloadTooLargeError
  */
-export async function send(
-  workflowId: string,
-  topic: string,
-  message: unknown,
-  options: SendOptions = {},
-): Promise<void> {
-  const execution = requireDurable('send');
-  checkSend(workflowId, topic, options);
-  return sendMessage(execution, workflowId, topic, message, options);
+export function send(workflowId: string, topic: string, message: unknown, options: SendOptions = {}): Promise<void> {
+  return quietly(async () => {
+    const execution = requireDurable('send');
+    checkSend(workflowId, topic, options);
+    return sendMessage(execution, workflowId, topic, message, options);
+  });
 }
 
 /**
@@ -63,9 +63,11 @@ export async function send(
  * @param key 1 to 255 bytes.
  * @throws InvalidArgumentError, OutsideWorkflowError, ValueNotSerializableError, PayloadTooLargeError
  */
-export async function setEvent(key: string, value: unknown): Promise<void> {
-  const execution = requireDurable('setEvent');
-  return recordEvent(execution, checkEventKey(key), value);
+export function setEvent(key: string, value: unknown): Promise<void> {
+  return quietly(async () => {
+    const execution = requireDurable('setEvent');
+    return recordEvent(execution, checkEventKey(key), value);
+  });
 }
 
 /**
@@ -77,18 +79,16 @@ export async function setEvent(key: string, value: unknown): Promise<void> {
  * @throws EventNotSetError when the workflow has ended without setting it.
  * @throws InvalidArgumentError, OutsideWorkflowError
  */
-export async function getEvent<Value = unknown>(
+export function getEvent<Value = unknown>(
   workflowId: string,
   key: string,
   options: GetEventOptions & { readonly timeout: Duration },
 ): Promise<Value | undefined>;
-export async function getEvent<Value = unknown>(
-  workflowId: string,
-  key: string,
-  options?: GetEventOptions,
-): Promise<Value>;
-export async function getEvent(workflowId: string, key: string, options: GetEventOptions = {}): Promise<unknown> {
-  const execution = requireDurable('getEvent');
-  const { event, timeoutMs } = checkGetEvent(workflowId, key, options);
-  return readEvent(execution, event, timeoutMs);
+export function getEvent<Value = unknown>(workflowId: string, key: string, options?: GetEventOptions): Promise<Value>;
+export function getEvent(workflowId: string, key: string, options: GetEventOptions = {}): Promise<unknown> {
+  return quietly(async () => {
+    const execution = requireDurable('getEvent');
+    const { event, timeoutMs } = checkGetEvent(workflowId, key, options);
+    return readEvent(execution, event, timeoutMs);
+  });
 }

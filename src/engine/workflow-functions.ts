@@ -9,6 +9,7 @@ import { workflowDefinitionOf } from './definitions.js';
 import { parseDuration } from './duration.js';
 import { deprecatePatch as passPatch, patched as takePatch } from './patches.js';
 import { currentScope, requireDurable } from './scope.js';
+import { quietly } from './quietly.js';
 
 /**
  * The running step: its number, attempt, idempotency key and abort signal.
@@ -39,30 +40,38 @@ export function workflow(): WorkflowContext {
  * @param length How long, or until when.
  * @throws InvalidArgumentError, OutsideWorkflowError
  */
-export async function sleep(length: Duration | Date): Promise<void> {
-  const execution = requireDurable('sleep');
-  if (!(length instanceof Date)) {
-    return durableSleep(execution, { ms: parseDuration(length, 'The length of a sleep') });
-  }
-  const untilMs = length.getTime();
-  if (Number.isNaN(untilMs)) throw new InvalidArgumentError('The end of a sleep is an invalid Date.');
-  return durableSleep(execution, { untilMs });
+export function sleep(length: Duration | Date): Promise<void> {
+  return quietly(async () => {
+    const execution = requireDurable('sleep');
+    if (!(length instanceof Date)) {
+      return durableSleep(execution, { ms: parseDuration(length, 'The length of a sleep') });
+    }
+    const untilMs = length.getTime();
+    if (Number.isNaN(untilMs)) throw new InvalidArgumentError('The end of a sleep is an invalid Date.');
+    return durableSleep(execution, { untilMs });
+  });
 }
 
 /** The time, by the database's clock as far as this executor knows it; recorded, so that it is the same on replay. */
-export async function now(): Promise<Date> {
-  const execution = requireDurable('now');
-  return (await recordValue(execution, 'now', () => new Date(execution.host.clockMs()))) as Date;
+export function now(): Promise<Date> {
+  return quietly(async () => {
+    const execution = requireDurable('now');
+    return (await recordValue(execution, 'now', () => new Date(execution.host.clockMs()))) as Date;
+  });
 }
 
 /** A number from 0 (included) to 1 (excluded); recorded, so that it is the same on replay. Not for secrets. */
-export async function random(): Promise<number> {
-  return (await recordValue(requireDurable('random'), 'random', () => Math.random())) as number;
+export function random(): Promise<number> {
+  return quietly(async () => {
+    return (await recordValue(requireDurable('random'), 'random', () => Math.random())) as number;
+  });
 }
 
 /** A random UUID of version 4; recorded, so that it is the same on replay. */
-export async function uuid(): Promise<string> {
-  return (await recordValue(requireDurable('uuid'), 'uuid', () => randomUUID())) as string;
+export function uuid(): Promise<string> {
+  return quietly(async () => {
+    return (await recordValue(requireDurable('uuid'), 'uuid', () => randomUUID())) as string;
+  });
 }
 
 /**
@@ -76,8 +85,10 @@ export async function uuid(): Promise<string> {
  *
  * @throws InvalidArgumentError, OutsideWorkflowError
  */
-export async function patched(name: string): Promise<boolean> {
-  return takePatch(requireDurable('patched'), name);
+export function patched(name: string): Promise<boolean> {
+  return quietly(async () => {
+    return takePatch(requireDurable('patched'), name);
+  });
 }
 
 /**
@@ -87,8 +98,10 @@ export async function patched(name: string): Promise<boolean> {
  *
  * @throws InvalidArgumentError, OutsideWorkflowError
  */
-export async function deprecatePatch(name: string): Promise<void> {
-  return passPatch(requireDurable('deprecatePatch'), name);
+export function deprecatePatch(name: string): Promise<void> {
+  return quietly(async () => {
+    return passPatch(requireDurable('deprecatePatch'), name);
+  });
 }
 
 /**
@@ -106,9 +119,11 @@ export async function deprecatePatch(name: string): Promise<void> {
  * @throws InvalidArgumentError when `self` is another workflow, SchemaViolationError, ValueNotSerializableError,
  *   PayloadTooLargeError: the run goes on then. OutsideWorkflowError.
  */
-export async function continueAsNew<Arguments extends unknown[]>(
+export function continueAsNew<Arguments extends unknown[]>(
   self: (...args: Arguments) => Promise<unknown>,
   ...args: Arguments
 ): Promise<never> {
-  return continueExecution(requireDurable('continueAsNew'), workflowDefinitionOf(self), args);
+  return quietly(async () => {
+    return continueExecution(requireDurable('continueAsNew'), workflowDefinitionOf(self), args);
+  });
 }
