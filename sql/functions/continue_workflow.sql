@@ -6,10 +6,15 @@
 -- the workflow and not to the run (messages, events, children) is left alone: a child goes on, and is still cancelled with the
 -- workflow.
 --
--- answer is null when done, by this call or by an earlier one whose reply was lost; else see classify_refusal.
+-- p_unreceived: numbers of receiving calls, as an array in text form, whose message the code has not got. What they have taken,
+-- a moment before the run ended, waits again, in its old place.
+--
+-- answer is null when done, by this call or by an earlier one whose reply was lost; else see classify_refusal. reply is not used.
 CREATE OR REPLACE FUNCTION continue_workflow(
   p_workflow_id text, p_token uuid, p_version bigint, p_nonce uuid, p_input text, p_first_seq integer,
-  OUT answer text, OUT found_status text, OUT found_epoch bigint, OUT found_version bigint, OUT found_detail text
+  p_unreceived text,
+  OUT answer text, OUT found_status text, OUT found_epoch bigint, OUT found_version bigint, OUT found_detail text,
+  OUT reply text
 )
 LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
@@ -23,6 +28,8 @@ BEGIN
   IF FOUND THEN
     DELETE FROM step_result r WHERE r.workflow_id = p_workflow_id;
     DELETE FROM step_intent i WHERE i.workflow_id = p_workflow_id;
+    UPDATE message m SET consumed_seq = NULL
+     WHERE m.workflow_id = p_workflow_id AND m.consumed_seq = ANY (p_unreceived::integer[]);
     -- The nonce stays: it is that of the start.
     UPDATE workflow_input i SET input = p_input WHERE i.workflow_id = p_workflow_id;
     UPDATE workflow_status s

@@ -21,8 +21,9 @@ import type { Watch } from './watch.js';
  * `timeoutMs` null: waits as long as it takes.
  */
 export function receiveMessage(execution: RunningExecution, topic: string, timeoutMs: number | null): Promise<unknown> {
-  return execution.call(async () => {
+  return execution.call(async (open) => {
     const { seq, recorded } = execution.enter('receive', topic);
+    open.receives = seq;
     if (recorded?.complete === true) return execution.replayed(recorded);
     await execution.replayOver();
     const step = identify(seq, topic, 'receive');

@@ -14,6 +14,7 @@ import type {
 } from '../store/store.js';
 import type { StepDefinition, WorkflowDefinition } from './definitions.js';
 import type { InOrder } from './in-order.js';
+import type { OpenCall } from './open-calls.js';
 import type { Outcome } from './outcome.js';
 import type { Serializer } from './serializer.js';
 import type { ArrivalWatches } from './watch.js';
@@ -62,7 +63,7 @@ export interface RunningExecution {
    * Wraps one durable call. Its promise is rejected when the execution ends, whatever the call is waiting for; and a
    * rejection that nobody awaits never reaches the process.
    */
-  call<Result>(work: () => Promise<Result>): Promise<Result>;
+  call<Result>(work: (open: OpenCall) => Promise<Result>): Promise<Result>;
   /** Numbers a call and finds what is recorded for it. To be called synchronously with the user's call. */
   enter(
     kind: StepKind,

@@ -189,7 +189,7 @@ export class Execution implements RunningExecution {
 
   // Durable calls ------------------------------------------------------------------------------------------------
 
-  call<Result>(work: () => Promise<Result>): Promise<Result> {
+  call<Result>(work: (open: OpenCall) => Promise<Result>): Promise<Result> {
     const promise = new Promise<Result>((resolve, reject) => {
       if (this.#state !== 'running') {
         if (!this.#isUnloaded) reject(this.#whyGone);
@@ -197,7 +197,7 @@ export class Execution implements RunningExecution {
       }
       const open: OpenCall = { reject };
       this.#open.add(open);
-      work().then(
+      work(open).then(
         (value) => {
           this.#open.remove(open);
           if (!this.#isUnloaded) resolve(value);
@@ -383,7 +383,7 @@ export class Execution implements RunningExecution {
 
   continueWith(input: string): Promise<void> {
     // Every number that has been given out is below, also that of a call which is still open.
-    const run: NextRun = { input, firstSeq: this.#nextSeq };
+    const run: NextRun = { input, firstSeq: this.#nextSeq, unreceived: this.#open.unreceived };
     const reason = why.continuesAsNew();
     return this.#end(reason, { kind: 'continued' }, () => this.#host.store.continueAsNew(this.ownership, run));
   }

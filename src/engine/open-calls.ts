@@ -3,6 +3,8 @@ import type { Wait } from '../store/store.js';
 /** A durable call whose promise the workflow's code holds. */
 export interface OpenCall {
   readonly reject: (cause: unknown) => void;
+  /** The number of a call that receives a message: its code has not got one yet. */
+  receives?: number;
 }
 
 /** What an open call waits for, and when that ends by itself at the latest, by the monotonic clock. */
@@ -27,6 +29,11 @@ export class OpenCalls {
   /** What is waited for, once for each call. */
   get waits(): readonly Wait[] {
     return [...this.#waits].map(({ wait }) => wait);
+  }
+
+  /** Numbers of the calls whose message the code has not got, though it may be on record. */
+  get unreceived(): readonly number[] {
+    return [...this.#open].flatMap(({ receives }) => (receives === undefined ? [] : [receives]));
   }
 
   add(call: OpenCall): void {

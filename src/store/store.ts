@@ -306,7 +306,10 @@ export interface NextRun {
   readonly input: string;
   /** The number of its first call. */
   readonly firstSeq: number;
+  /** Numbers of receiving calls whose message the code has not got: what they have taken waits for the next run. */
+  readonly unreceived: readonly number[];
 }
+
 /** What a durable call waits for. */
 export type Wait =
   /** A moment that is on record: the earliest of them is when the workflow is claimed again. */

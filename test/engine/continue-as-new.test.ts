@@ -1,6 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { continueAsNew, defineWorkflow, Holdfast, runStep, sleep, step, uuid, workflow } from '../../src/index.js';
+import {
+  continueAsNew,
+  defineUpdate,
+  defineWorkflow,
+  Holdfast,
+  receive,
+  runStep,
+  sleep,
+  step,
+  uuid,
+  workflow,
+} from '../../src/index.js';
 import { createBed, gate, silentLogger, waitUntil, type Bed } from '../support/launch.js';
 import { startPgProxyFor } from '../support/pg-proxy.js';
 
@@ -232,6 +243,67 @@ test('version conflicts on the way do not harm it', async () => {
     return continueAsNew(run, 1);
   };
   expect(await (await start('bumped')).result()).toBe('continued');
+});
+
+/** Has something reach a run that waits, and be written just before the run ends: its row is locked until both are on their way. */
+async function atTheEnd(workflowId: string, arrives: () => Promise<unknown>, endRun: () => void): Promise<void> {
+  await bed.sql.query('BEGIN');
+  await bed.sql.query('SELECT FROM holdfast.workflow_status WHERE workflow_id = $1 FOR NO KEY UPDATE', [workflowId]);
+  const { lockedRows } = holdfast.metrics();
+  await arrives();
+  await waitUntil(() => holdfast.metrics().lockedRows > lockedRows, 'it is being received');
+  endRun();
+  await new Promise(setImmediate);
+  await bed.sql.query('COMMIT');
+}
+
+test('a message that is taken at the very end of a run is not lost: the next run receives it', async () => {
+  const [waits, leave] = [gate(), gate()];
+  scenario = async (round) => {
+    const message = receive('t');
+    if (round === 1) return message;
+    // Behind the write that finds nothing.
+    await uuid();
+    waits.open();
+    await leave.opened;
+    return continueAsNew(run, 1);
+  };
+  const handle = await start('late message');
+  await waits.opened;
+  await atTheEnd(
+    'late message',
+    () => handle.send('t', 'hello'),
+    () => {
+      leave.open();
+    },
+  );
+  expect(await handle.result()).toBe('hello');
+});
+
+test('an update that is taken at the very end of a run is carried out by the next one', async () => {
+  const [waits, leave, end] = [gate(), gate(), gate()];
+  const double = defineUpdate<number, string>('double');
+  scenario = async (round) => {
+    double.handle((n) => `${String(2 * n)} in run ${String(round)}`);
+    await uuid();
+    waits.open();
+    await leave.opened;
+    if (round === 0) return continueAsNew(run, 1);
+    return end.opened;
+  };
+  const handle = await start('late update');
+  await waits.opened;
+  let answer: Promise<string> | undefined;
+  const arrives = (): Promise<void> => {
+    answer = handle.update(double, 21);
+    return Promise.resolve();
+  };
+  await atTheEnd('late update', arrives, () => {
+    leave.open();
+  });
+  expect(await answer).toBe('42 in run 1');
+  end.open();
+  await handle.result();
 });
 
 test('children of an earlier run go on, and are cancelled with the workflow', async () => {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { Driver, NotificationStream, SqlParameter, SqlRow } from '../../drivers/driver.js';
-import { DatabaseError } from '../../errors/database-errors.js';
 import { StoreClosedError } from '../../errors/store-errors.js';
 import { HEARTBEATS_PER_LEASE } from '../store.js';
 import type { StreamReads, StreamWrite, StreamWriteAnswer } from '../stream-store.js';
@@ -42,6 +41,7 @@ import type {
   WriteAnswer,
 } from '../store.js';
 import { backoffMs, pause } from './backoff.js';
+import { continueCall } from './continue-call.js';
 import { GroupCommit } from './group-commit.js';
 import { IdAnnouncer } from './id-announcer.js';
 import { eventCall, receiveCall, sendCall } from './message-calls.js';
@@ -202,25 +202,8 @@ export class PostgresStore implements Store {
     );
   }
 
-  async continueAsNew(ownership: Ownership, { input, firstSeq }: NextRun): Promise<WriteAnswer> {
-    const nonce = randomUUID();
-    const { workflowId, token } = ownership;
-    try {
-      return await release(
-        ownership,
-        (recordVersion) =>
-          this.#ask(
-            'holdfast_continue',
-            `SELECT answer, found_version::float8 AS found_version, found_detail FROM ${this.#call('continue_workflow')}(
-             $1::text, $2::uuid, $3::int8, $4::uuid, $5::text, $6::int4)`,
-            [workflowId, token, recordVersion, nonce, input, firstSeq],
-          ),
-        this.#closing.signal,
-      );
-    } catch (error) {
-      if (error instanceof DatabaseError) return { kind: 'refused', error };
-      throw error;
-    }
+  continueAsNew(ownership: Ownership, run: NextRun): Promise<WriteAnswer> {
+    return this.#recordCall(ownership, continueCall(run));
   }
 
   async failStuck(ownership: Ownership, error: string): Promise<void> {

@@ -10,8 +10,8 @@ export interface ProtocolCall<Answer> {
   /** Of the parameters after the first four. */
   readonly types: readonly ('int4' | 'text')[];
   readonly values: readonly (string | number | null)[];
-  /** The call's number in the workflow. */
-  readonly seq: number;
+  /** The number under which it is recorded in the workflow; undefined: it records nothing there. */
+  readonly seq: number | undefined;
   /** What a row says to the caller; undefined: why the write was refused, as classify_refusal says. */
   readonly answerOf: (row: RefusalRow) => Answer | undefined;
 }
