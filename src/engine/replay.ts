@@ -107,6 +107,11 @@ export class Replay {
     this.#cursor = this.#ordered.length;
   }
 
+  /** The replay is over: with its last result, or, where calls wait for that, once they have been let through. */
+  #tellOnlookers(): void {
+    for (const tell of this.#onlookers.splice(0)) tell();
+  }
+
   /** A macrotask lies between two results: by then the code that got the first one has come to rest. */
   #pump(): void {
     if (this.#pumping) return;
@@ -122,6 +127,7 @@ export class Replay {
     if (next === undefined) {
       clearTimeout(this.#stall);
       for (const resolve of this.#liveCalls.splice(0)) resolve();
+      this.#tellOnlookers();
       return;
     }
     const resolve = this.#called.get(next.seq);
@@ -138,7 +144,7 @@ export class Replay {
     this.#called.delete(next.seq);
     this.#cursor += 1;
     resolve();
-    if (this.isOver) for (const tell of this.#onlookers.splice(0)) tell();
+    if (this.isOver) this.#tellOnlookers();
     if (this.#called.size > 0 || this.#liveCalls.length > 0) this.#pump();
   }
 }
