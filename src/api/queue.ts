@@ -168,6 +168,10 @@ export interface EnqueueItem<Arguments extends unknown[]> extends EnqueueItemOpt
   readonly args: Arguments;
 }
 
-/** A connection of the caller's with an open transaction, by what tells it from other things. */
+/**
+ * A connection of the caller's with an open transaction, by what tells it from other things: pools of `pg` have `totalCount`,
+ * and an `sql` of `postgres` has `begin`.
+ */
 export type CallersTransaction =
-  { readonly query: (...args: never[]) => unknown } | { readonly unsafe: (...args: never[]) => unknown };
+  | { readonly query: (...args: never[]) => unknown; readonly totalCount?: never }
+  | { readonly unsafe: (...args: never[]) => unknown; readonly begin?: never };

@@ -2,13 +2,13 @@ import type { Duration } from './duration.js';
 import type { StandardSchema } from './standard-schema.js';
 
 /** What `@Workflow` and `defineWorkflow` take. */
-export interface WorkflowOptions {
+export interface WorkflowOptions<Input = unknown, Output = unknown> {
   /** Name in the record. Default: the method's name. It must stay the same over releases. */
   readonly name?: string;
   /** Checked against the first argument before anything is written; the workflow gets the schema's output. */
-  readonly input?: StandardSchema;
+  readonly input?: StandardSchema<unknown, Input>;
   /** Checked against the result before it is recorded; a result that does not fit is recorded as an error. */
-  readonly output?: StandardSchema;
+  readonly output?: StandardSchema<unknown, Output>;
   /** Executions of one workflow, its start included, before it becomes `DEAD_LETTER` at the next claim. Default 100. */
   readonly maxAttempts?: number;
   /**

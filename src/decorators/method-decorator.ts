@@ -4,16 +4,17 @@ import type { AnyFunction } from '../engine/definitions.js';
 
 /**
  * A decorator for asynchronous methods, static or not, in both forms: TypeScript's `experimentalDecorators` and the standard
- * (TC39) ones. The method keeps its type.
+ * (TC39) ones. The method keeps its type, and takes at least `Input` as its first argument: what a schema makes of it.
  */
-export interface AsyncMethodDecorator {
+export interface AsyncMethodDecorator<Input = never> {
   /** The standard form. */
   <This, Arguments extends unknown[], Result>(
-    method: (this: This, ...args: Arguments) => Promise<Result>,
+    method: ((this: This, ...args: Arguments) => Promise<Result>) &
+      ((this: This, input: Input, ...more: never[]) => unknown),
     context: ClassMethodDecoratorContext<This, (this: This, ...args: Arguments) => Promise<Result>>,
   ): (this: This, ...args: Arguments) => Promise<Result>;
   /** The form of `experimentalDecorators`. */
-  <Method extends (...args: never[]) => Promise<unknown>>(
+  <Method extends (input: Input, ...more: never[]) => Promise<unknown>>(
     target: object,
     key: string | symbol,
     descriptor: TypedPropertyDescriptor<Method>,

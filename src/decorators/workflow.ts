@@ -22,7 +22,7 @@ import { quietly } from '../engine/quietly.js';
  *
  * @throws InvalidArgumentError, RegistrationError when the class is evaluated, for options that are not of the documented form.
  */
-export function Workflow(options: WorkflowOptions = {}): AsyncMethodDecorator {
+export function Workflow<Input = never>(options: WorkflowOptions<Input> = {}): AsyncMethodDecorator<Input> {
   return methodDecorator('Workflow', options.name, (name, body) =>
     wrapWorkflow(workflowDefinition(name, body, options)),
   );
@@ -32,13 +32,14 @@ export function Workflow(options: WorkflowOptions = {}): AsyncMethodDecorator {
  * The function form of `@Workflow`. Give the returned function to `launch`, and call or start that one.
  *
  * @param name Name in the record; it must stay the same over releases.
+ * @param options What the schemas make of a value has to be of the types that the body takes and returns.
  * @example
  * const placeOrder = defineWorkflow('placeOrder', async (order: Order) => { … }, { input: Order });
  */
 export function defineWorkflow<Arguments extends unknown[], Result>(
   name: string,
   body: (...args: Arguments) => Promise<Result>,
-  options: Omit<WorkflowOptions, 'name'> = {},
+  options: Omit<WorkflowOptions<NoInfer<Arguments>[0], NoInfer<Result>>, 'name'> = {},
 ): (...args: Arguments) => Promise<Result> {
   const definition = workflowDefinition(name, body as AnyFunction, options);
   return wrapWorkflow(definition) as (...args: Arguments) => Promise<Result>;

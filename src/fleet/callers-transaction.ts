@@ -19,7 +19,7 @@ interface Shapes {
  * @throws InvalidArgumentError for anything but a single connection, and for one that says that no transaction is open on it.
  */
 export function runnerOf(transaction: CallersTransaction): StatementRunner {
-  const shapes = transaction as Shapes;
+  const shapes: Shapes = transaction as object;
   if (shapes.totalCount !== undefined || shapes.begin !== undefined) {
     throw new InvalidArgumentError(
       'transaction is a pool. Pass the client with the open transaction: a client of pg, or what sql.begin of postgres passes.',

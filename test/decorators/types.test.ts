@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import { expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import { defineWorkflow, runStep, Step, Workflow, type Holdfast, type WorkflowHandle } from '../../src/index.js';
@@ -32,6 +33,36 @@ test('arguments and results flow through start, handles and direct calls', () =>
     expectTypeOf(doubled).toEqualTypeOf<(n: number) => Promise<number>>();
     // @ts-expect-error -- a synchronous body
     await runStep('x', () => 1);
+  };
+  expectTypeOf(use).toBeFunction();
+});
+
+test('a schema has to make what the workflow takes and returns', () => {
+  const named = z.object({ name: z.string() });
+  const wrong = (): unknown => {
+    // @ts-expect-error -- the body takes a number
+    defineWorkflow('input', (n: number) => Promise.resolve(n), { input: named });
+    // @ts-expect-error -- the body returns a number
+    defineWorkflow('output', () => Promise.resolve(1), { output: named });
+    defineWorkflow('parsed', (at: Date) => Promise.resolve(at), { input: z.coerce.date(), output: z.date() });
+    class Wrong {
+      // @ts-expect-error -- the method takes a number
+      @Workflow({ input: named })
+      static async takes(n: number): Promise<number> {
+        return Promise.resolve(n);
+      }
+    }
+    return Wrong;
+  };
+  expectTypeOf(wrong).toBeFunction();
+});
+
+test('a pool is no transaction', () => {
+  const use = async (holdfast: Holdfast, pool: pg.Pool, client: pg.PoolClient): Promise<void> => {
+    const one = defineWorkflow('one', () => Promise.resolve(1));
+    await holdfast.enqueue(one, { transaction: client });
+    // @ts-expect-error -- each of its queries may go through another connection
+    await holdfast.enqueue(one, { transaction: pool });
   };
   expectTypeOf(use).toBeFunction();
 });

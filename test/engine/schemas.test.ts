@@ -34,7 +34,9 @@ test('an input that does not fit its schema is refused with the paths, before an
 });
 
 test('an output that does not fit its schema is the recorded error', async () => {
-  const run = defineWorkflow('out', () => Promise.resolve({ id: 1 }), { output: z.object({ id: z.string() }) });
+  const run = defineWorkflow('out', (): Promise<{ id: string }> => Promise.resolve({ id: 1 as unknown as string }), {
+    output: z.object({ id: z.string() }),
+  });
   const holdfast = await bed.launch({ workflows: [run] });
   await expect((await holdfast.start(run, {})).result()).rejects.toMatchObject({
     code: 'SCHEMA_VIOLATION',
