@@ -3,6 +3,7 @@ import type { WorkflowHandle } from '../api/workflow-handle.js';
 import type { StartOptions } from '../api/workflow-options.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
 import type { IntentAnswer, IntentRecord, Ownership, RecordedStep, StepKind, WorkflowStart } from '../store/store.js';
+import { startDecodingResult } from './decoding.js';
 import type { WorkflowDefinition } from './definitions.js';
 import { elapsedSince } from './elapsed.js';
 import type { RunningExecution } from './execution-host.js';
@@ -179,10 +180,10 @@ async function awaitAndRecord(
       execution.host.waitForOutcome(step.childId, execution),
     ),
   );
+  const result = startDecodingResult(execution.host.serializer, { output, error });
+  await result.done;
   await recordResult(execution, step, { output, error });
-  const { serializer } = execution.host;
-  if (error !== null) throw await serializer.decode(error);
-  return output === null ? undefined : serializer.decode(output);
+  return result.take();
 }
 
 async function startChild(

@@ -5,6 +5,7 @@ import { PayloadCodecError } from '../errors/value-errors.js';
 import { WriteRefusedError } from '../errors/workflow-errors.js';
 import type { EventAddress, RecordedStep, StepKind, Wait } from '../store/store.js';
 import { encode, orRecordFailure, recordResult, recordWait, type StepIdentity } from './durable-calls.js';
+import { startDecoding, type Decoding } from './decoding.js';
 import { elapsedSince } from './elapsed.js';
 import type { RunningExecution } from './execution-host.js';
 import { valueOfEvent } from './found-event.js';
@@ -27,8 +28,8 @@ export function receiveMessage(execution: RunningExecution, topic: string, timeo
     if (recorded?.complete === true) return execution.replayed(recorded);
     await execution.replayOver();
     const step = identify(seq, topic, 'receive');
-    const payload = await orRecordFailure(execution, step, () => awaitMessage(execution, step, timeoutMs, recorded));
-    return execution.host.serializer.decode(payload);
+    const message = await orRecordFailure(execution, step, () => awaitMessage(execution, step, timeoutMs, recorded));
+    return message.take();
   });
 }
 
@@ -88,6 +89,11 @@ export function sendMessage(
 
 /** Sets an event of the workflow itself. */
 export function recordEvent(execution: RunningExecution, key: string, value: unknown): Promise<void> {
+  return recordEventOf(execution, key, () => Promise.resolve(value));
+}
+
+/** The same for a value that is made when the call has got its number: making it may take a while. */
+export function recordEventOf(execution: RunningExecution, key: string, make: () => Promise<unknown>): Promise<void> {
   return execution.call(async () => {
     const { seq, recorded } = execution.enter('event', key);
     if (recorded !== undefined) {
@@ -101,7 +107,7 @@ export function recordEvent(execution: RunningExecution, key: string, value: unk
       const set = host.store.recordEvent(ownership, {
         seq,
         key,
-        value: await encodeGiven(execution, value),
+        value: await encodeGiven(execution, await make()),
         output: await encode(execution, undefined),
         elapsedMs: elapsedSince(step.startedAt),
       });
@@ -135,8 +141,10 @@ export function readEvent(
     const output = await orRecordFailure(execution, step, () =>
       awaitEvent(execution, step, event, timeoutMs, recorded),
     );
+    const value = startDecoding(execution.host.serializer, output);
+    await value.done;
     await recordResult(execution, step, { output, error: null });
-    return execution.host.serializer.decode(output);
+    return value.take();
   });
 }
 
@@ -150,7 +158,7 @@ async function awaitMessage(
   step: StepIdentity,
   timeoutMs: number | null,
   recorded: RecordedStep | undefined,
-): Promise<string> {
+): Promise<Decoding> {
   const { host, ownership, workflowId } = execution;
   const { seq, name: topic } = step;
   const nothing = await encode(execution, undefined);
@@ -173,9 +181,11 @@ async function awaitMessage(
       const otherwise = limit.isOver ? nothing : null;
       const answer = await execution.write(host.store.receive(ownership, { seq, topic, otherwise, elapsedMs }));
       switch (answer.kind) {
-        case 'received':
-          await execution.progress();
-          return answer.payload;
+        case 'received': {
+          const message = startDecoding(host.serializer, answer.payload);
+          await execution.progress(message.done);
+          return message;
+        }
         case 'empty':
           await limit.begin();
           await limit.wait(watch, { kind: 'message', topic });

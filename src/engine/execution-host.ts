@@ -81,8 +81,8 @@ export interface RunningExecution {
   whenReplayed(): Promise<void>;
   /** Records a result and lets it reach the workflow in its order. Returns the error when the database refuses it. */
   checkpoint(record: StepRecord): Promise<Error | undefined>;
-  /** A write succeeded: what it brought may reach the workflow, unless the execution has ended meanwhile. */
-  progress(): Promise<void>;
+  /** A write succeeded: what it brought may reach the workflow, when `ready` has resolved, unless the execution has ended meanwhile. */
+  progress(ready?: Promise<unknown>): Promise<void>;
   /** Waits for the store. When that is closed first, the execution is over, and this throws. */
   write<Answer>(answered: Promise<Answer>): Promise<Answer>;
   /** The ownership check failed. */

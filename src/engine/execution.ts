@@ -14,6 +14,7 @@ import type {
   Wait,
   WriteAnswer,
 } from '../store/store.js';
+import { startDecodingResult } from './decoding.js';
 import type { StepDefinition, WorkflowDefinition } from './definitions.js';
 import type { ExecutionEnd, ExecutionHost, RunningExecution } from './execution-host.js';
 import * as why from './execution-errors.js';
@@ -271,15 +272,13 @@ export class Execution implements RunningExecution {
   }
 
   async replayed(recorded: RecordedStep): Promise<unknown> {
-    await this.#replay.turnOf(recorded);
+    const result = startDecodingResult(this.#host.serializer, recorded);
+    await this.#replay.turnOf(recorded, result.done);
     this.#open.noteProgress();
-    if (recorded.error !== null) throw await this.#host.serializer.decode(recorded.error);
-    return recorded.output === null ? undefined : this.#host.serializer.decode(recorded.output);
+    return result.take();
   }
 
-  replayOver(): Promise<void> | undefined {
-    return this.#replay.isOver ? undefined : this.#replay.over();
-  }
+  readonly replayOver = (): Promise<void> | undefined => (this.#replay.isOver ? undefined : this.#replay.over());
 
   readonly whenReplayed = (): Promise<void> => this.#replay.whenAtRest();
 
@@ -302,10 +301,10 @@ export class Execution implements RunningExecution {
     return this.#open.stalledMs;
   }
 
-  async progress(): Promise<void> {
+  async progress(ready?: Promise<unknown>): Promise<void> {
     this.#open.noteProgress();
     this.#requeues = 0;
-    const turn = this.#turnstile.pass();
+    const turn = this.#turnstile.pass(ready);
     if (turn !== undefined) await turn;
     this.assertRunning();
   }

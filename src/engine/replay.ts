@@ -7,6 +7,12 @@ import type { RecordedStep } from '../store/store.js';
  */
 export const REPLAY_STALL_MS = 10_000;
 
+/** A call that waits for its turn. */
+interface Called {
+  readonly resolve: () => void;
+  isReady: boolean;
+}
+
 /**
  * Hands a workflow its recorded results in the order in which they were recorded, one at a time, and lets the code come
  * to rest after each. Code that is deterministic between its awaits therefore takes the same path again: nested parallel
@@ -19,7 +25,7 @@ export class Replay {
   readonly #bySeq = new Map<number, RecordedStep>();
   /** In the order of recordVersion. Started children are handed out like results; open sleeps and the like are not. */
   readonly #ordered: readonly RecordedStep[];
-  readonly #called = new Map<number, () => void>();
+  readonly #called = new Map<number, Called>();
   readonly #liveCalls: (() => void)[] = [];
   readonly #onlookers: (() => void)[] = [];
   readonly #onStall: (next: RecordedStep) => void;
@@ -59,11 +65,20 @@ export class Replay {
     return this.#bySeq.get(seq);
   }
 
-  /** Resolves when it is this recorded result's turn. */
-  turnOf(step: RecordedStep): Promise<void> {
+  /**
+   * Resolves when it is this recorded result's turn, and `ready` has resolved: what comes after it waits for that. So a result
+   * that takes its time to be decoded does not reach the code behind a later one.
+   */
+  turnOf(step: RecordedStep, ready?: Promise<unknown>): Promise<void> {
     return new Promise((resolve) => {
-      this.#called.set(step.seq, resolve);
-      this.#pump();
+      const called: Called = { resolve, isReady: ready === undefined };
+      this.#called.set(step.seq, called);
+      if (ready === undefined) this.#pump();
+      else
+        void ready.then(() => {
+          called.isReady = true;
+          this.#pump();
+        });
     });
   }
 
@@ -130,8 +145,8 @@ export class Replay {
       this.#tellOnlookers();
       return;
     }
-    const resolve = this.#called.get(next.seq);
-    if (resolve === undefined) {
+    const called = this.#called.get(next.seq);
+    if (called === undefined) {
       if (this.#called.size > 0 || this.#liveCalls.length > 0) {
         this.#stall ??= setTimeout(() => {
           this.#onStall(next);
@@ -141,9 +156,10 @@ export class Replay {
     }
     clearTimeout(this.#stall);
     this.#stall = undefined;
+    if (!called.isReady) return;
     this.#called.delete(next.seq);
     this.#cursor += 1;
-    resolve();
+    called.resolve();
     if (this.isOver) this.#tellOnlookers();
     if (this.#called.size > 0 || this.#liveCalls.length > 0) this.#pump();
   }
@@ -157,25 +173,31 @@ export class Turnstile {
   readonly #waiting: (() => void)[] = [];
   #occupied = false;
 
-  /** Undefined: go on at once. */
-  pass(): Promise<void> | undefined {
-    if (this.#occupied) {
-      return new Promise((resolve) => {
-        this.#waiting.push(resolve);
-      });
+  /** Undefined: go on at once. Not before `ready` has resolved; what comes later waits for that as well. */
+  pass(ready?: Promise<unknown>): Promise<void> | undefined {
+    if (!this.#occupied && ready === undefined) {
+      this.#occupied = true;
+      setImmediate(this.#next);
+      return undefined;
     }
-    this.#occupied = true;
-    setImmediate(this.#next);
-    return undefined;
+    return new Promise((resolve) => {
+      this.#waiting.push(() => {
+        const go = (): void => {
+          resolve();
+          setImmediate(this.#next);
+        };
+        if (ready === undefined) go();
+        else void ready.then(go);
+      });
+      if (this.#occupied) return;
+      this.#occupied = true;
+      this.#next();
+    });
   }
 
   readonly #next = (): void => {
-    const resolve = this.#waiting.shift();
-    if (resolve === undefined) {
-      this.#occupied = false;
-      return;
-    }
-    resolve();
-    setImmediate(this.#next);
+    const pass = this.#waiting.shift();
+    if (pass === undefined) this.#occupied = false;
+    else pass();
   };
 }

@@ -1,7 +1,7 @@
 import type { Update, UpdateDefinitionOptions } from '../api/signals.js';
 import type { StandardSchema } from '../api/standard-schema.js';
 import { ValueDecodeError } from '../errors/value-errors.js';
-import { receiveMessage, recordEvent } from './durable-messages.js';
+import { receiveMessage, recordEventOf } from './durable-messages.js';
 import type { RunningExecution } from './execution-host.js';
 import { checkKnownOptions } from './known-options.js';
 import { checkDefinedName } from './message-arguments.js';
@@ -76,7 +76,12 @@ async function serve(execution: RunningExecution, handler: UpdateHandler): Promi
   }
 }
 
-async function carryOut(execution: RunningExecution, handler: UpdateHandler, sent: unknown): Promise<UpdateReply> {
+/** What came of it, to be encoded yet. */
+type Carried =
+  | { readonly outcome: 'done'; readonly result: unknown }
+  | { readonly outcome: 'failed' | 'rejected'; readonly thrown: unknown };
+
+async function carryOut(execution: RunningExecution, handler: UpdateHandler, sent: unknown): Promise<Carried> {
   const { name, validate } = handler;
   let input = sent;
   try {
@@ -86,23 +91,29 @@ async function carryOut(execution: RunningExecution, handler: UpdateHandler, sen
       await runInScope(scope, () => validate(input));
     }
   } catch (error) {
-    return { outcome: 'rejected', error: await execution.host.serializer.encodeError(error) };
+    return { outcome: 'rejected', thrown: error };
   }
   try {
     return { outcome: 'done', result: await handler.carryOut(input) };
   } catch (error) {
     execution.assertRunning();
-    return { outcome: 'failed', error: await execution.host.serializer.encodeError(error) };
+    return { outcome: 'failed', thrown: error };
   }
 }
 
-async function acknowledge(execution: RunningExecution, updateId: string, reply: UpdateReply): Promise<void> {
+async function acknowledge(execution: RunningExecution, updateId: string, carried: Carried): Promise<void> {
+  const key = updateKey(updateId);
   try {
-    await recordEvent(execution, updateKey(updateId), reply);
+    await recordEventOf(execution, key, () => replyOf(execution, carried));
   } catch (error) {
     execution.assertRunning();
     // A result that cannot be stored: that is what the caller gets.
-    const text = await execution.host.serializer.encodeError(error);
-    await recordEvent(execution, updateKey(updateId), { outcome: 'failed', error: text } satisfies UpdateReply);
+    await recordEventOf(execution, key, () => replyOf(execution, { outcome: 'failed', thrown: error }));
   }
+}
+
+/** Made inside the call that records it: no code of the workflow may overtake an encoding that takes its time. */
+async function replyOf(execution: RunningExecution, carried: Carried): Promise<UpdateReply> {
+  if (carried.outcome === 'done') return carried;
+  return { outcome: carried.outcome, error: await execution.host.serializer.encodeError(carried.thrown) };
 }
