@@ -12,6 +12,7 @@ import {
   uuid,
   workflow,
 } from '../../src/index.js';
+import { enterHistory, HISTORY_LIMIT } from '../../src/engine/history-limit.js';
 import { createBed, gate, silentLogger, waitUntil, type Bed } from '../support/launch.js';
 import { startPgProxyFor } from '../support/pg-proxy.js';
 
@@ -112,6 +113,13 @@ test('C52 one run can make 20,000 durable calls; at the limit it can still conti
   };
   expect(await (await start('long')).result()).toBe('went on');
   expect(await recordedSeqs('long')).toEqual([20_002]);
+});
+
+test('a run that becomes long is warned of once, well before its limit', () => {
+  const warnings: unknown[] = [];
+  const logger = { ...silentLogger, warn: (_: string, details: unknown) => void warnings.push(details) };
+  for (let call = 0; call < HISTORY_LIMIT; call++) enterHistory(call, 'long', logger);
+  expect(warnings).toEqual([{ workflowId: 'long', calls: HISTORY_LIMIT / 2 }]);
 });
 
 test('rewind and fork to before the run are refused with the range; from its beginning on they work', async () => {

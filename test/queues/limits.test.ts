@@ -28,11 +28,13 @@ async function owned(executorId: string): Promise<number> {
 const resultsOf = (handles: readonly WorkflowHandle[]): Promise<unknown[]> =>
   Promise.all(handles.map((handle) => handle.result()));
 
-test('the concurrency of a queue holds over three executors, and is used', async () => {
+test('the concurrency of a queue holds over three executors, each of another app version, and is used', async () => {
   const live = new Live();
   const work = worker(live);
   const queues = [{ name: 'q', concurrency: 4 }];
-  const fleet = await Promise.all([1, 2, 3].map(() => bed.launch({ workflows: [work], queues })));
+  const fleet = await Promise.all(
+    ['1', '2', '3'].map((appVersion) => bed.launch({ workflows: [work], queues, appVersion, maxConcurrent: 3 })),
+  );
   const results = await (fleet[0] as (typeof fleet)[0]).enqueueMany(
     work,
     { queue: 'q' },
@@ -41,6 +43,8 @@ test('the concurrency of a queue holds over three executors, and is used', async
   await resultsOf(results.map((result) => (result as { handle: WorkflowHandle<string> }).handle));
   expect(live.most.get('all')).toBe(4);
   expect(live.order).toHaveLength(60);
+  const { rowCount } = await bed.sql.query('SELECT DISTINCT app_version FROM holdfast.workflow_status');
+  expect(rowCount).toBeGreaterThan(1);
 });
 
 test('the concurrency of each executor holds for each of them', async () => {
