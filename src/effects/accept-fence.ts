@@ -1,4 +1,5 @@
 import type { FenceOptions } from '../api/lease.js';
+import { checkText } from '../engine/check-text.js';
 import { checkKnownOptions } from '../engine/known-options.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { FenceRefusedError } from '../errors/lease-errors.js';
@@ -13,12 +14,7 @@ const HIGHER_TOKEN = 'HF010';
 export async function acceptFence(schema: string, options: FenceOptions): Promise<void> {
   checkKnownOptions(options, FENCE_OPTIONS, 'acceptFence');
   const { transaction, resource, token } = options;
-  if (typeof resource !== 'string' || resource === '' || Buffer.byteLength(resource) > LONGEST_RESOURCE_BYTES) {
-    throw new InvalidArgumentError(`resource must have 1 to ${String(LONGEST_RESOURCE_BYTES)} bytes.`);
-  }
-  if (/\0|\p{Surrogate}/u.test(resource)) {
-    throw new InvalidArgumentError('resource must not contain NUL or half of a surrogate pair.');
-  }
+  checkText(resource, LONGEST_RESOURCE_BYTES, 'resource');
   if (!Number.isSafeInteger(token) || token < 0) {
     throw new InvalidArgumentError(
       'token must be a safe integer that is not negative: lease.token, or workflow().epoch.',

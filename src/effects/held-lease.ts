@@ -1,7 +1,7 @@
 import type { Lease } from '../api/lease.js';
 import type { Logger } from '../api/logger.js';
 import { startTimer } from '../engine/timer.js';
-import { HoldfastError } from '../errors/holdfast-error.js';
+import { codeOf } from '../errors/error-code.js';
 import { LeaseLostError } from '../errors/lease-errors.js';
 import { elapsedMs, thisMoment, type Moment } from '../fleet/moment.js';
 import { HEARTBEATS_PER_LEASE } from '../store/store.js';
@@ -117,7 +117,7 @@ export class HeldLease implements Lease {
   }
 
   #warn(message: string, error: unknown): void {
-    const code = error instanceof HoldfastError ? error.code : undefined;
+    const code = codeOf(error);
     this.#options.logger.warn(message, { lease: this.name, code });
   }
 }

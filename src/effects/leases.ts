@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { FenceOptions, LeaderOptions, Lease, LeaseOperations, LeaseOptions } from '../api/lease.js';
 import type { Logger } from '../api/logger.js';
-import { onAbort } from '../engine/abort-wait.js';
+import { abortReason, onAbort } from '../engine/abort-wait.js';
+import { checkText } from '../engine/check-text.js';
 import { parseDuration } from '../engine/duration.js';
 import { checkKnownOptions } from '../engine/known-options.js';
 import { durableExecution } from '../engine/scope.js';
@@ -105,7 +106,7 @@ export class Leases implements LeaseOperations {
     const holder = randomUUID();
     const since = performance.now();
     for (;;) {
-      if (ends.aborted) throw abortError(ends);
+      if (ends.aborted) throw abortReason(ends);
       const leasedAt = thisMoment();
       let refusal: Error;
       try {
@@ -117,7 +118,7 @@ export class Leases implements LeaseOperations {
           this.#held.add(lease);
           if (isAborted(ends)) {
             await this.#letGo(lease);
-            throw abortError(ends);
+            throw abortReason(ends);
           }
           return lease;
         }
@@ -144,12 +145,7 @@ export class Leases implements LeaseOperations {
 
 /** @throws InvalidArgumentError, OutsideWorkflowError */
 function checkLease(name: string, ttl: LeaseOptions['ttl'], what: string): number {
-  if (typeof name !== 'string' || name === '' || Buffer.byteLength(name) > LONGEST_NAME_BYTES) {
-    throw new InvalidArgumentError(`The name of a lease must have 1 to ${String(LONGEST_NAME_BYTES)} bytes.`);
-  }
-  if (/\0|\p{Surrogate}/u.test(name)) {
-    throw new InvalidArgumentError('The name of a lease must not contain NUL or half of a surrogate pair.');
-  }
+  checkText(name, LONGEST_NAME_BYTES, 'The name of a lease');
   const ttlMs = parseDuration(ttl ?? DEFAULT_TTL_MS, 'ttl');
   if (ttlMs < LEAST_TTL_MS) {
     throw new InvalidArgumentError(`ttl must be at least ${String(LEAST_TTL_MS)} ms: renewals need time to arrive.`);
@@ -172,10 +168,6 @@ function lostMeanwhile(lease: HeldLease): Error {
 /** By a call, since a signal that fires during a wait is not what the compiler expects. */
 function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
-}
-
-function abortError(signal: AbortSignal): Error {
-  return signal.reason instanceof Error ? signal.reason : new Error('Aborted.', { cause: signal.reason });
 }
 
 function pauseUnless(signal: AbortSignal, ms: number): Promise<void> {

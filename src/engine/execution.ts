@@ -1,6 +1,6 @@
 import type { WorkflowContext } from '../api/context.js';
 import { WriteRefusedError, type StepNondeterminismError } from '../errors/workflow-errors.js';
-import { HoldfastError } from '../errors/holdfast-error.js';
+import { codeOf } from '../errors/error-code.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
 import type {
   Denied,
@@ -444,7 +444,7 @@ export class Execution implements RunningExecution {
   }
 
   #warn(message: string, error: unknown): void {
-    const code = error instanceof HoldfastError ? error.code : undefined;
+    const code = codeOf(error);
     this.#host.logger.warn(message, { workflowId: this.workflowId, code });
   }
 

@@ -1,6 +1,6 @@
 import type { Logger } from '../api/logger.js';
 import type { Engine, ExecutorState } from '../engine/engine.js';
-import { HoldfastError } from '../errors/holdfast-error.js';
+import { codeOf } from '../errors/error-code.js';
 import type { ClaimAnswer, ClaimedWorkflow, ExecutorStore, WorkflowStore } from '../store/store.js';
 import type { FleetCounters } from './fleet-counters.js';
 import { Repeater } from './repeater.js';
@@ -97,7 +97,7 @@ export class ClaimLoop {
         return;
       }
     } catch (error) {
-      logger.warn('A claim failed.', { code: error instanceof HoldfastError ? error.code : undefined });
+      logger.warn('A claim failed.', { code: codeOf(error) });
     }
   }
 

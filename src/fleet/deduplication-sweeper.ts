@@ -1,5 +1,5 @@
 import type { Logger } from '../api/logger.js';
-import { HoldfastError } from '../errors/holdfast-error.js';
+import { codeOf } from '../errors/error-code.js';
 import type { QueueStore } from '../store/queue-store.js';
 import { Repeater } from './repeater.js';
 
@@ -19,7 +19,7 @@ export class DeduplicationSweeper {
           await store.clearDeduplication(SWEEP_ROWS);
         } catch (error) {
           logger.warn('Deduplication IDs could not be cleared.', {
-            code: error instanceof HoldfastError ? error.code : undefined,
+            code: codeOf(error),
           });
         }
       },

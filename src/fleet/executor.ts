@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../api/logger.js';
 import type { Engine, ExecutorState } from '../engine/engine.js';
 import { within } from '../engine/timer.js';
-import { HoldfastError } from '../errors/holdfast-error.js';
+import { codeOf } from '../errors/error-code.js';
 import { HEARTBEATS_PER_LEASE } from '../store/store.js';
 import type { ExecutorIdentity, ExecutorStore, Ownership } from '../store/store.js';
 import { ClaimLoop } from './claim-loop.js';
@@ -288,8 +288,4 @@ export class Executor implements ExecutorState {
     });
     this.#options.onSuperseded();
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof HoldfastError ? error.code : undefined;
 }

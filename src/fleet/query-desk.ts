@@ -2,7 +2,7 @@ import type { Logger } from '../api/logger.js';
 import { encodeAnswer } from '../engine/encoded-answer.js';
 import type { Engine } from '../engine/engine.js';
 import type { Serializer } from '../engine/serializer.js';
-import { HoldfastError } from '../errors/holdfast-error.js';
+import { codeOf } from '../errors/error-code.js';
 import type { QueryStore, Question } from '../store/query-store.js';
 import type { ExecutorIdentity } from '../store/store.js';
 import { Repeater } from './repeater.js';
@@ -81,8 +81,4 @@ export class QueryDesk {
       over();
     }
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof HoldfastError ? error.code : undefined;
 }

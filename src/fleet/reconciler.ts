@@ -1,6 +1,6 @@
 import type { Logger } from '../api/logger.js';
 import type { Engine } from '../engine/engine.js';
-import { HoldfastError } from '../errors/holdfast-error.js';
+import { codeOf } from '../errors/error-code.js';
 import type { ExecutorIdentity, ExecutorStore, OwnedWorkflow, WorkflowStore } from '../store/store.js';
 import type { FleetCounters } from './fleet-counters.js';
 import { Repeater } from './repeater.js';
@@ -100,8 +100,4 @@ export class Reconciler {
       this.#givingBack.delete(token);
     }
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof HoldfastError ? error.code : undefined;
 }

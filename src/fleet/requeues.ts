@@ -1,6 +1,6 @@
 import type { Logger } from '../api/logger.js';
 import { startTimer } from '../engine/timer.js';
-import { HoldfastError } from '../errors/holdfast-error.js';
+import { codeOf } from '../errors/error-code.js';
 import type { Ownership, WorkflowStore } from '../store/store.js';
 import type { ClaimLoop } from './claim-loop.js';
 import type { FleetCounters } from './fleet-counters.js';
@@ -64,7 +64,7 @@ export class Requeues {
     } catch (error) {
       logger.warn('A workflow could not be requeued; it is given back at a later heartbeat.', {
         workflowId,
-        code: error instanceof HoldfastError ? error.code : undefined,
+        code: codeOf(error),
       });
     }
   }

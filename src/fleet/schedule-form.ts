@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AnySchedule, ScheduleChanges } from '../api/schedule.js';
+import { checkText } from '../engine/check-text.js';
 import { describeIssues } from '../engine/describe-issues.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 
@@ -51,13 +52,7 @@ export function checkChanges(changes: ScheduleChanges): void {
 
 /** @throws InvalidArgumentError */
 export function checkScheduleName(name: unknown): string {
-  if (typeof name !== 'string' || name === '' || Buffer.byteLength(name) > LONGEST_NAME_BYTES) {
-    throw new InvalidArgumentError(`A schedule name must be a text of 1 to ${String(LONGEST_NAME_BYTES)} bytes.`);
-  }
-  if (/\0|\p{Surrogate}/u.test(name)) {
-    throw new InvalidArgumentError('A schedule name must not contain NUL or half of a surrogate pair.');
-  }
-  return name;
+  return checkText(name, LONGEST_NAME_BYTES, 'A schedule name');
 }
 
 function check(schema: z.ZodType, value: unknown, what: string): void {

@@ -1,5 +1,5 @@
 import type { Logger } from '../api/logger.js';
-import { HoldfastError } from '../errors/holdfast-error.js';
+import { codeOf } from '../errors/error-code.js';
 import type { DueSchedule, ScheduleStore } from '../store/schedule-store.js';
 import { planFiring } from './firing-plan.js';
 import { Repeater } from './repeater.js';
@@ -104,8 +104,4 @@ export class Scheduler {
     passed.add(name);
     return false;
   }
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof HoldfastError ? error.code : undefined;
 }

@@ -1,7 +1,7 @@
 import type { Logger } from '../api/logger.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunningExecution } from '../engine/execution-host.js';
-import { HoldfastError } from '../errors/holdfast-error.js';
+import { codeOf } from '../errors/error-code.js';
 import type { WorkflowStore } from '../store/store.js';
 import type { FleetCounters } from './fleet-counters.js';
 import { Repeater } from './repeater.js';
@@ -94,7 +94,7 @@ export class Watchdog {
     } catch (error) {
       logger.warn('A workflow that makes no progress could not be marked.', {
         workflowId,
-        code: error instanceof HoldfastError ? error.code : undefined,
+        code: codeOf(error),
       });
     }
   }

@@ -1,5 +1,4 @@
 import type { Driver, SqlParameter, SqlRow } from '../../drivers/driver.js';
-import { StoreClosedError } from '../../errors/store-errors.js';
 import type {
   AuditRow,
   OverviewRow,
@@ -11,6 +10,7 @@ import type {
   WorkflowQuery,
   WorkflowRecord,
 } from '../admin-store.js';
+import { askAgain } from './ask-again.js';
 import { type CursorForm, decodeCursor, encodeCursor } from './admin-cursor.js';
 import {
   AUDIT_COLUMNS,
@@ -28,8 +28,6 @@ import {
   type UnservedSqlRow,
   type WorkflowSqlRow,
 } from './admin-rows.js';
-import { backoffMs, pause } from './backoff.js';
-import { isTransient } from './transient-errors.js';
 
 /** Payload that one page carries, in bytes: a page ends before the item that would pass it, but has at least one item. */
 export const MAX_PAGE_PAYLOAD_BYTES = 32 * 2 ** 20;
@@ -159,7 +157,7 @@ export class RecordReader {
     return (await this.workflow(workflowId, false)) === null ? null : page;
   }
 
-  async #ask<Row extends SqlRow>(
+  #ask<Row extends SqlRow>(
     functionName: string,
     columns: string,
     parameters: readonly (readonly [type: string, value: SqlParameter])[],
@@ -167,16 +165,8 @@ export class RecordReader {
     const placeholders = parameters.map(([type], index) => `$${String(index + 1)}::${type}`).join(', ');
     const text = `SELECT ${columns} FROM "${this.#schema}".${functionName}(${placeholders}) l`;
     const values = parameters.map(([, value]) => value);
-    const giveUpAt = performance.now() + RETRY_FOR_MS;
-    for (let attempt = 1; ; attempt++) {
-      if (this.#closing.aborted) throw new StoreClosedError('The store is closed.');
-      try {
-        return await this.#driver.query<Row>(text, values, { prepare: `holdfast_${functionName}` });
-      } catch (error) {
-        if (!isTransient(error) || performance.now() >= giveUpAt) throw error;
-        await pause(backoffMs(attempt), this.#closing);
-      }
-    }
+    const prepare = `holdfast_${functionName}`;
+    return askAgain<Row>(this.#driver, this.#closing, text, values, { prepare, forMs: RETRY_FOR_MS });
   }
 }
 

@@ -3,25 +3,31 @@ import { StoreClosedError } from '../../errors/store-errors.js';
 import { backoffMs, pause } from './backoff.js';
 import { isTransient } from './transient-errors.js';
 
-/** How long a call about queues or schedules is tried again before it is given up, in milliseconds. */
+/** How long a call from outside of workflows is tried again before it is given up, in milliseconds. */
 const RETRY_FOR_MS = 60_000;
 
-/**
- * Runs a statement that may safely happen twice, until the database answers. `onFailure` is called for each try of which it is
- * not known whether it took effect.
- */
+export interface AskAgainOptions {
+  /** Name of the prepared statement. */
+  readonly prepare?: string;
+  /** How long to go on trying, in milliseconds; Infinity: until the store is closed. Default one minute. */
+  readonly forMs?: number;
+  /** Called for each try of which it is not known whether it took effect. */
+  readonly onFailure?: () => void;
+}
+
+/** Runs a statement that may safely happen twice, until the database answers. */
 export async function askAgain<Row extends SqlRow>(
   driver: Driver,
   closing: AbortSignal,
   text: string,
   parameters: readonly SqlParameter[],
-  onFailure?: () => void,
+  { prepare, forMs = RETRY_FOR_MS, onFailure }: AskAgainOptions = {},
 ): Promise<readonly Row[]> {
-  const giveUpAt = performance.now() + RETRY_FOR_MS;
+  const giveUpAt = performance.now() + forMs;
   for (let attempt = 1; ; attempt++) {
     if (closing.aborted) throw new StoreClosedError('The store is closed.');
     try {
-      return await driver.query<Row>(text, parameters);
+      return await driver.query<Row>(text, parameters, prepare === undefined ? undefined : { prepare });
     } catch (error) {
       if (!isTransient(error) || performance.now() >= giveUpAt) throw error;
       onFailure?.();

@@ -1,10 +1,8 @@
 import type { Driver, SqlParameter, SqlRow } from '../../drivers/driver.js';
-import { StoreClosedError } from '../../errors/store-errors.js';
 import type { AskAnswer, EncodedAnswer, QueryAnswer, QueryStore, Question, QuestionId } from '../query-store.js';
 import type { ExecutorIdentity } from '../store.js';
-import { backoffMs, pause } from './backoff.js';
+import { askAgain } from './ask-again.js';
 import { IdAnnouncer } from './id-announcer.js';
-import { isTransient } from './transient-errors.js';
 
 /** How long questions are collected before other processes are told, in milliseconds. */
 const COLLECT_MS = 2;
@@ -107,20 +105,12 @@ export class PostgresQueryStore implements QueryStore {
   }
 
   /** All of it may safely happen twice. */
-  async #run<Row extends SqlRow>(
+  #run<Row extends SqlRow>(
     prepare: string,
     text: string,
     parameters: readonly SqlParameter[],
   ): Promise<readonly Row[]> {
-    for (let attempt = 1; ; attempt++) {
-      if (this.#closing.signal.aborted) throw new StoreClosedError('The store is closed.');
-      try {
-        return await this.#driver.query<Row>(text, parameters, { prepare });
-      } catch (error) {
-        if (!isTransient(error)) throw error;
-        await pause(backoffMs(attempt), this.#closing.signal);
-      }
-    }
+    return askAgain<Row>(this.#driver, this.#closing.signal, text, parameters, { prepare, forMs: Infinity });
   }
 
   #call(functionName: string): string {

@@ -178,7 +178,13 @@ export class PostgresQueueStore implements QueueStore {
     parameters: readonly SqlParameter[],
     onFailure?: () => void,
   ): Promise<readonly Row[]> {
-    return askAgain<Row>(this.#driver, this.#closing.signal, text, parameters, onFailure);
+    return askAgain<Row>(
+      this.#driver,
+      this.#closing.signal,
+      text,
+      parameters,
+      onFailure === undefined ? {} : { onFailure },
+    );
   }
 
   #call(functionName: string): string {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import type { Driver, NotificationStream, SqlParameter, SqlRow } from '../../drivers/driver.js';
-import { StoreClosedError } from '../../errors/store-errors.js';
 import { HEARTBEATS_PER_LEASE } from '../store.js';
 import type { StreamReads, StreamWrite, StreamWriteAnswer } from '../stream-store.js';
 import { newStoreCounters } from '../store-counters.js';
@@ -40,7 +39,8 @@ import type {
   Wait,
   WriteAnswer,
 } from '../store.js';
-import { backoffMs, pause } from './backoff.js';
+import { askAgain } from './ask-again.js';
+import { pause } from './backoff.js';
 import { continueCall } from './continue-call.js';
 import { GroupCommit } from './group-commit.js';
 import { IdAnnouncer } from './id-announcer.js';
@@ -71,7 +71,6 @@ import {
 } from './rows.js';
 import { PostgresStreamReads } from './stream-reads.js';
 import { HINT_TOPICS, passHint } from './hint-topics.js';
-import { isTransient } from './transient-errors.js';
 import { WorkAnnouncer } from './work-announcer.js';
 
 /** Least time between two notifications of outcomes, in milliseconds. */
@@ -395,20 +394,12 @@ export class PostgresStore implements Store {
   }
 
   /** Asks until the database answers. Only for what may safely happen twice. */
-  async #ask<Row extends SqlRow>(
+  #ask<Row extends SqlRow>(
     prepare: string,
     text: string,
     parameters: readonly SqlParameter[],
   ): Promise<readonly Row[]> {
-    for (let attempt = 1; ; attempt++) {
-      if (this.#closing.signal.aborted) throw new StoreClosedError('The store is closed.');
-      try {
-        return await this.#driver.query<Row>(text, parameters, { prepare });
-      } catch (error) {
-        if (!isTransient(error)) throw error;
-        await pause(backoffMs(attempt), this.#closing.signal);
-      }
-    }
+    return askAgain<Row>(this.#driver, this.#closing.signal, text, parameters, { prepare, forMs: Infinity });
   }
 
   #call(functionName: string): string {
