@@ -49,7 +49,15 @@ export type {
 } from './api/signals.js';
 export type { StoredValue } from './api/stored-value.js';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './api/standard-schema.js';
-export type { RetryOptions, StepOptions } from './api/step-options.js';
+export type {
+  Reconciliation,
+  ReconcileFunction,
+  ReconcileOption,
+  ReconcileRetries,
+  UnknownOutcomeOptions,
+} from './api/reconciliation.js';
+export type { RetryOptions } from './api/retry-options.js';
+export type { StepOptions } from './api/step-options.js';
 export type { ReadStreamOptions, StreamEntry, WriteStreamOptions } from './api/stream.js';
 export type { WorkflowHandle, WorkflowStatus } from './api/workflow-handle.js';
 export type { StartOptions, WorkflowOptions } from './api/workflow-options.js';

@@ -1,5 +1,8 @@
 -- Records outcomes and ends the executions that own them. Returns one row per item whose outcome is NOT recorded under its
 -- nonce when the call ends; see classify_refusal. The shape is that of checkpoint_batch.
+--
+-- An execution that leaves steps behind whose intents are recorded says so with the attention OUTCOME_UNKNOWN; whether their results
+-- have been recorded in the end is seen here.
 CREATE OR REPLACE FUNCTION complete_batch(
   p_workflow_ids text[], p_tokens uuid[], p_versions bigint[], p_nonces uuid[],
   p_statuses text[], p_outputs text[], p_errors text[], p_attentions text[]
@@ -23,10 +26,16 @@ BEGIN
   ), ended AS (
     UPDATE workflow_status s
        SET status = l.new_status, owner_token = NULL, record_version = l.version + 1, updated_at = v_now,
-           completed_at = v_now, attention = l.new_attention
-      FROM locked l
+           completed_at = v_now,
+           attention = CASE WHEN l.new_attention IS DISTINCT FROM 'OUTCOME_UNKNOWN' OR l.unknown IS NOT NULL
+                            THEN l.new_attention END,
+           attention_detail = l.unknown
+      FROM (
+        SELECT k.*, CASE WHEN k.new_attention = 'OUTCOME_UNKNOWN' THEN unknown_outcomes(k.workflow_id) END AS unknown
+          FROM locked k
+      ) l
      WHERE s.workflow_id = l.workflow_id
-    RETURNING l.*
+    RETURNING l.workflow_id, l.new_status, l.output, l.error, l.epoch, l.nonce
   ), given_up AS (
     UPDATE workflow_ownership o
        SET ended_at = v_now, ended_how = 'completed', nonce = e.nonce

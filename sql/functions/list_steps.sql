@@ -21,7 +21,7 @@ AS $$
           LEFT JOIN step_intent i ON i.workflow_id = r.workflow_id AND i.seq = r.seq
          WHERE r.workflow_id = p_workflow_id AND (p_after_seq IS NULL OR r.seq > p_after_seq)
         UNION ALL
-        SELECT i.seq, i.name, i.kind, false, NULL, NULL, 0, NULL, i.child_id, i.wake_at,
+        SELECT i.seq, i.name, i.kind, false, NULL, NULL, i.attempts, NULL, i.child_id, i.wake_at,
                i.record_version, i.epoch, i.recorded_at, NULL
           FROM step_intent i
          WHERE i.workflow_id = p_workflow_id AND (p_after_seq IS NULL OR i.seq > p_after_seq)

@@ -13,7 +13,7 @@ AS $$
            NULL::double precision, r.record_version
       FROM step_result r WHERE r.workflow_id = ANY (p_workflow_ids)
     UNION ALL
-    SELECT i.workflow_id, i.seq, i.name, i.kind, false, NULL, NULL, 0, i.child_id,
+    SELECT i.workflow_id, i.seq, i.name, i.kind, false, NULL, NULL, i.attempts, i.child_id,
            (extract(epoch FROM i.wake_at - clock()) * 1000)::double precision, i.record_version
       FROM step_intent i
      WHERE i.workflow_id = ANY (p_workflow_ids)

@@ -26,10 +26,18 @@ export function methodDecorator(
   decorator: string,
   name: string | undefined,
   wrap: (name: string, body: AnyFunction) => AnyFunction,
+  /** Called with what the method is called on, as soon as all methods are there: the class, its prototype, or an object. */
+  checkHolder?: (name: string, holder: object) => void,
 ): AsyncMethodDecorator {
   const decorate = (target: unknown, keyOrContext: unknown, descriptor?: PropertyDescriptor): unknown => {
     if (isStandardContext(keyOrContext)) {
-      return wrap(name ?? nameOf(keyOrContext.name, decorator), methodOf(target, decorator));
+      const wrapped = wrap(name ?? nameOf(keyOrContext.name, decorator), methodOf(target, decorator));
+      if (checkHolder !== undefined) {
+        keyOrContext.addInitializer(function () {
+          checkHolder(String(keyOrContext.name), this);
+        });
+      }
+      return wrapped;
     }
     if (descriptor === undefined) {
       throw new RegistrationError(`@${decorator} decorates asynchronous methods of classes, and nothing else.`);
@@ -37,6 +45,7 @@ export function methodDecorator(
     const key = keyOrContext as string | symbol;
     assertAsynchronous(target as object, key, decorator);
     const body = methodOf(descriptor.value, decorator);
+    checkHolder?.(String(key), target as object);
     const wrapper = wrap(name ?? nameOf(key, decorator), body);
     // Other decorators (guards, interceptors) leave their metadata at the function, and look for it there.
     for (const metadataKey of Reflect.getOwnMetadataKeys(body) as unknown[]) {
@@ -48,7 +57,13 @@ export function methodDecorator(
   return decorate as AsyncMethodDecorator;
 }
 
-function isStandardContext(value: unknown): value is { readonly kind: string; readonly name: string | symbol } {
+interface StandardContext {
+  readonly kind: string;
+  readonly name: string | symbol;
+  addInitializer(initializer: (this: object) => void): void;
+}
+
+function isStandardContext(value: unknown): value is StandardContext {
   return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'method';
 }
 

@@ -1,3 +1,4 @@
+import type { ReconcileFunction, ReconcileOption } from '../api/reconciliation.js';
 import type { StepOptions } from '../api/step-options.js';
 import {
   attachDefinition,
@@ -6,8 +7,11 @@ import {
   type AnyFunction,
   type StepDefinition,
 } from '../engine/definitions.js';
+import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { durableExecution } from '../engine/scope.js';
-import { methodDecorator, type AsyncMethodDecorator } from './method-decorator.js';
+import { checkStepMethod } from '../engine/step-method.js';
+import { methodDecorator } from './method-decorator.js';
+import type { StepDecorator } from './step-decorator.js';
 
 /**
  * Makes a method a step: called from a workflow, its result is checkpointed, and once recorded its body is never run again.
@@ -21,15 +25,27 @@ import { methodDecorator, type AsyncMethodDecorator } from './method-decorator.j
  *
  * @throws InvalidArgumentError, RegistrationError when the class is evaluated, for options that are not of the documented form.
  */
-export function Step(options: StepOptions = {}): AsyncMethodDecorator {
-  return methodDecorator('Step', options.name, (name, body) => {
-    const definition = stepDefinition(name, body, options);
-    const wrapper = function (this: unknown, ...args: unknown[]): unknown {
-      return callStep(definition, this, args);
-    };
-    attachDefinition(wrapper, definition);
-    return wrapper;
-  });
+export function Step<Reconcile extends ReconcileOption | undefined = undefined>(
+  options: StepOptions<Reconcile> = {},
+): StepDecorator<Reconcile> {
+  const { reconcile } = options;
+  return methodDecorator(
+    'Step',
+    options.name,
+    (name, body) => {
+      const definition = stepDefinition(name, body, options);
+      const wrapper = function (this: unknown, ...args: unknown[]): unknown {
+        return callStep(definition, this, args);
+      };
+      attachDefinition(wrapper, definition);
+      return wrapper;
+    },
+    typeof reconcile !== 'string'
+      ? undefined
+      : (name, holder) => {
+          checkStepMethod(reconcile, holder, name, 'reconcile');
+        },
+  );
 }
 
 /**
@@ -42,8 +58,13 @@ export function Step(options: StepOptions = {}): AsyncMethodDecorator {
 export function runStep<Result>(
   name: string,
   body: () => Promise<Result>,
-  options: Omit<StepOptions, 'name'> = NO_OPTIONS,
+  options: Omit<StepOptions<ReconcileFunction<[], NoInfer<Result>>>, 'name'> = NO_OPTIONS,
 ): Promise<Result> {
+  if (typeof options.reconcile === 'string') {
+    throw new InvalidArgumentError(
+      'runStep takes "reconcile" as a function: it knows no class to look for a method in.',
+    );
+  }
   return callStep(stepDefinition(name, body, options), undefined, []) as Promise<Result>;
 }
 

@@ -1,21 +1,22 @@
-import type { RetryOptions, StepOptions } from '../api/step-options.js';
+import type { ReconcileOption } from '../api/reconciliation.js';
+import type { StepOptions } from '../api/step-options.js';
 import type { StandardSchema } from '../api/standard-schema.js';
 import type { WorkflowOptions } from '../api/workflow-options.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { RegistrationError } from '../errors/usage-errors.js';
+import type { AnyFunction } from './any-function.js';
 import { parseDuration } from './duration.js';
 import { checkKnownOptions } from './known-options.js';
+import { checkAtMostOnce, reconcilePolicy, type ReconcilePolicy } from './reconcile-policy.js';
+import { retryPolicy, type RetryPolicy } from './retry-policy.js';
 import { checkIsSchema } from './schema.js';
+import { wholeNumber } from './whole-number.js';
 
-/** A function as the engine calls it, whatever its own types. */
-export type AnyFunction = (this: unknown, ...args: unknown[]) => unknown;
+export type { AnyFunction };
 
 /** For calls without options, which need no check. */
 export const NO_OPTIONS = Object.freeze({});
 export const DEFAULT_MAX_ATTEMPTS = 100;
-const MOST_STEP_ATTEMPTS = 1_000;
-const DEFAULT_INITIAL_DELAY_MS = 1_000;
-const DEFAULT_MAX_DELAY_MS = 60_000;
 const LONGEST_NAME_BYTES = 255;
 
 /** A workflow function with its options made explicit. */
@@ -39,15 +40,10 @@ export interface StepDefinition {
   readonly body: AnyFunction;
   readonly retries: RetryPolicy;
   readonly timeoutMs: number | null;
-}
-
-export interface RetryPolicy {
-  readonly maxAttempts: number;
-  readonly initialDelayMs: number;
-  readonly exponential: boolean;
-  readonly maxDelayMs: number;
-  readonly jitter: boolean;
-  readonly shouldRetry: RetryOptions['shouldRetry'];
+  /** The intent is recorded before the body begins. */
+  readonly needsIntent: boolean;
+  readonly reconcile: ReconcilePolicy | undefined;
+  readonly atMostOnce: boolean;
 }
 
 const WORKFLOW_OPTIONS: ReadonlySet<string> = new Set<keyof WorkflowOptions>([
@@ -59,16 +55,15 @@ const WORKFLOW_OPTIONS: ReadonlySet<string> = new Set<keyof WorkflowOptions>([
   'stuckAfter',
   'onStuck',
 ]);
-const STEP_OPTIONS: ReadonlySet<string> = new Set<keyof StepOptions>(['name', 'retries', 'timeout']);
-const RETRY_OPTIONS: ReadonlySet<string> = new Set<keyof RetryOptions>([
-  'maxAttempts',
-  'initialDelay',
-  'backoff',
-  'maxDelay',
-  'jitter',
-  'shouldRetry',
+const STEP_OPTIONS: ReadonlySet<string> = new Set<keyof StepOptions>([
+  'name',
+  'retries',
+  'timeout',
+  'reconcile',
+  'reconcileRetries',
+  'reconcileTimeout',
+  'atMostOnce',
 ]);
-
 /** @throws RegistrationError, InvalidArgumentError */
 export function workflowDefinition(
   name: string,
@@ -91,45 +86,25 @@ export function workflowDefinition(
 }
 
 /** @throws RegistrationError, InvalidArgumentError */
-export function stepDefinition(name: string, body: AnyFunction, options: Omit<StepOptions, 'name'>): StepDefinition {
+export function stepDefinition(
+  name: string,
+  body: AnyFunction,
+  options: Omit<StepOptions<ReconcileOption | undefined>, 'name'>,
+): StepDefinition {
   if (options !== NO_OPTIONS) checkKnownOptions(options, STEP_OPTIONS, 'A step');
+  const retries = retryPolicy(options.retries);
+  const reconcile = reconcilePolicy(options);
+  const atMostOnce = checkAtMostOnce(options.atMostOnce ?? false, retries);
   return {
     kind: 'step',
     name: checkName(name, 'step'),
     body,
-    retries: retryPolicy(options.retries),
+    retries,
     timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, 'timeout'),
+    needsIntent: reconcile !== undefined || atMostOnce,
+    reconcile,
+    atMostOnce,
   };
-}
-
-const ONE_ATTEMPT: RetryPolicy = {
-  maxAttempts: 1,
-  initialDelayMs: 0,
-  exponential: false,
-  maxDelayMs: 0,
-  jitter: false,
-  shouldRetry: undefined,
-};
-
-function retryPolicy(options: RetryOptions | undefined): RetryPolicy {
-  if (options === undefined) return ONE_ATTEMPT;
-  checkKnownOptions(options, RETRY_OPTIONS, 'retries');
-  return {
-    maxAttempts: wholeNumber(options.maxAttempts, 1, MOST_STEP_ATTEMPTS, 'retries.maxAttempts'),
-    initialDelayMs: parseDuration(options.initialDelay ?? DEFAULT_INITIAL_DELAY_MS, 'retries.initialDelay'),
-    exponential: options.backoff !== 'fixed',
-    maxDelayMs: parseDuration(options.maxDelay ?? DEFAULT_MAX_DELAY_MS, 'retries.maxDelay'),
-    jitter: options.jitter ?? true,
-    shouldRetry: options.shouldRetry,
-  };
-}
-
-/** @throws InvalidArgumentError when it is not a whole number within the bounds. */
-export function wholeNumber(value: number, least: number, most: number, what: string): number {
-  if (!Number.isInteger(value) || value < least || value > most) {
-    throw new InvalidArgumentError(`${what} must be a whole number from ${String(least)} to ${String(most)}.`);
-  }
-  return value;
 }
 
 function checkOnStuck(onStuck: unknown): 'report' | 'fail' {

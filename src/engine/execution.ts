@@ -346,7 +346,7 @@ export class Execution implements RunningExecution {
   }
 
   runStep(definition: StepDefinition, self: unknown, args: unknown[]): Promise<unknown> {
-    return this.call(() => runStep(this, definition, self, args));
+    return this.call((open) => runStep(this, open, definition, self, args));
   }
 
   /**
@@ -376,7 +376,8 @@ export class Execution implements RunningExecution {
     await this.#finish(await failureOf(error, this.#host.serializer), error);
   }
 
-  #finish(outcome: OutcomeRecord, reason?: Error): Promise<void> {
+  #finish(found: OutcomeRecord, reason?: Error): Promise<void> {
+    const outcome = this.#open.leaveUnknown ? { ...found, attention: found.attention ?? 'OUTCOME_UNKNOWN' } : found;
     return this.#end(reason, { kind: 'completed', outcome }, () => this.#host.store.complete(this.ownership, outcome));
   }
 

@@ -5,6 +5,8 @@ export interface OpenCall {
   readonly reject: (cause: unknown) => void;
   /** The number of a call that receives a message: its code has not got one yet. */
   receives?: number;
+  /** The number of a step whose intent is, or may be, on record: until its result is, nobody knows whether it happened. */
+  intended?: number;
 }
 
 /** What an open call waits for, and when that ends by itself at the latest, by the monotonic clock. */
@@ -34,6 +36,12 @@ export class OpenCalls {
   /** Numbers of the calls whose message the code has not got, though it may be on record. */
   get unreceived(): readonly number[] {
     return [...this.#open].flatMap(({ receives }) => (receives === undefined ? [] : [receives]));
+  }
+
+  /** Whether a step would be left that may have happened. */
+  get leaveUnknown(): boolean {
+    for (const { intended } of this.#open) if (intended !== undefined) return true;
+    return false;
   }
 
   add(call: OpenCall): void {

@@ -4,7 +4,7 @@ import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { WorkflowCancelledError } from '../errors/workflow-errors.js';
 import type { EnqueueRequest, WorkflowStart } from '../store/store.js';
 import { checkText } from './check-text.js';
-import { wholeNumber } from './definitions.js';
+import { wholeNumber } from './whole-number.js';
 import { parseDuration } from './duration.js';
 import { checkKnownOptions } from './known-options.js';
 import type { Serializer } from './serializer.js';

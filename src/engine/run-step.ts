@@ -1,25 +1,35 @@
+import { RegistrationError } from '../errors/usage-errors.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
 import { WriteRefusedError } from '../errors/workflow-errors.js';
-import type { StepRecord } from '../store/store.js';
+import type { RecordedStep, StepRecord } from '../store/store.js';
 import type { StepDefinition } from './definitions.js';
 import { elapsedSince } from './elapsed.js';
 import type { RunningExecution } from './execution-host.js';
+import type { OpenCall } from './open-calls.js';
+import type { RunningAttempt } from './running-attempt.js';
 import { runInScope } from './scope.js';
-import { runAttempts, type AttemptHost, type StepEnd } from './step-attempts.js';
+import { runAttempts, type AttemptHost, type Finding, type StepEnd } from './step-attempts.js';
+import { meaningOf, recordStepIntent } from './step-intent.js';
+import { stepMethod } from './step-method.js';
+import { findOut, leavesUnknown, type UnknownStep } from './unknown-outcome.js';
 
 /** Runs one step call of a workflow: replays it, or runs its body and records what came of it. */
 export async function runStep(
   execution: RunningExecution,
+  open: OpenCall,
   definition: StepDefinition,
   self: unknown,
   args: unknown[],
 ): Promise<unknown> {
   const { seq, recorded } = execution.enter('step', definition.name);
-  if (recorded !== undefined) return execution.replayed(recorded);
+  if (recorded?.complete === true) return execution.replayed(recorded);
   const replaying = execution.replayOver();
   if (replaying !== undefined) await replaying;
   const startedAt = performance.now();
-  const end = await runAttempts(definition, seq, attemptHost(execution, definition, self, args));
+  const call = new StepCall(execution, open, definition, seq, self, args);
+  const end = await (definition.needsIntent || recorded !== undefined
+    ? runWithIntent(call, recorded)
+    : runAttempts(definition, seq, call));
   execution.assertRunning();
   const { record, thrown } = await recordOf(execution, definition, seq, end, startedAt).catch((error: unknown) => {
     // Running the body again and again until the codec works would repeat its effect as often.
@@ -32,21 +42,71 @@ export async function runStep(
   return (end as Extract<StepEnd, { readonly kind: 'value' }>).value;
 }
 
-function attemptHost(
-  execution: RunningExecution,
-  definition: StepDefinition,
-  self: unknown,
-  args: unknown[],
-): AttemptHost {
-  return {
-    workflowId: execution.workflowId,
-    onGone: (callback) => execution.onGone(callback),
-    get isRunning() {
-      return execution.isRunning;
-    },
-    mayRunBody: () => execution.mayRunBody(),
-    runBody: (attempt) => runInScope({ execution, step: attempt }, () => definition.body.apply(self, args)),
-  };
+/** The body begins when its intent is on record. One that is there already, without a result, is of a run that was interrupted. */
+async function runWithIntent(call: StepCall, recorded: RecordedStep | undefined): Promise<StepEnd> {
+  const { execution, open, definition, seq } = call;
+  call.assertMethods();
+  if (recorded === undefined) {
+    await recordStepIntent(execution, open, definition, seq);
+    return runAttempts(definition, seq, call);
+  }
+  open.intended = seq;
+  if (meaningOf(recorded, definition) === 'run-again') return runAttempts(definition, seq, call);
+  const attempts = Math.max(recorded.attempts, 1);
+  const found = await findOut(call, undefined, attempts);
+  if (found.kind === 'happened') return { kind: 'value', value: found.value, attempts, failures: [] };
+  if (definition.atMostOnce) return { kind: 'error', error: found.error, attempts, failures: [] };
+  return runAttempts(definition, seq, call);
+}
+
+/** One call of a step that has no recorded result yet. */
+class StepCall implements AttemptHost, UnknownStep {
+  constructor(
+    readonly execution: RunningExecution,
+    readonly open: OpenCall,
+    readonly definition: StepDefinition,
+    readonly seq: number,
+    readonly self: unknown,
+    readonly args: unknown[],
+  ) {}
+
+  get workflowId(): string {
+    return this.execution.workflowId;
+  }
+
+  get isRunning(): boolean {
+    return this.execution.isRunning;
+  }
+
+  onGone(callback: (reason: Error) => void): () => void {
+    return this.execution.onGone(callback);
+  }
+
+  mayRunBody(): Promise<void> | undefined {
+    return this.execution.mayRunBody();
+  }
+
+  runBody(attempt: RunningAttempt): unknown {
+    const { execution, definition, self, args } = this;
+    return runInScope({ execution, step: attempt }, () => definition.body.apply(self, args));
+  }
+
+  whatHappened(error: unknown, attempt: number): Promise<Finding> | undefined {
+    return leavesUnknown(this.definition, error) ? findOut(this, error, attempt) : undefined;
+  }
+
+  /** What is found missing only after a crash would be found too late. */
+  assertMethods(): void {
+    const { definition, execution, self } = this;
+    if (definition.reconcile === undefined) return;
+    try {
+      stepMethod(definition.reconcile.source, self, definition.name, 'reconcile');
+    } catch (error) {
+      if (!(error instanceof RegistrationError)) throw error;
+      execution.block(error.code, error.message, error);
+      throw error;
+    }
+  }
 }
 
 async function recordOf(

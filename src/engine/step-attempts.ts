@@ -1,11 +1,7 @@
-import { createHash } from 'node:crypto';
-import {
-  NonRetryableError,
-  RetryableError,
-  StepRetriesExhaustedError,
-  StepTimeoutError,
-} from '../errors/step-errors.js';
-import type { RetryPolicy, StepDefinition } from './definitions.js';
+import { NonRetryableError, RetryableError, StepRetriesExhaustedError } from '../errors/step-errors.js';
+import { AttemptContext, type AttemptSurroundings } from './attempt-context.js';
+import type { StepDefinition } from './definitions.js';
+import type { RetryPolicy } from './retry-policy.js';
 import type { RunningAttempt } from './running-attempt.js';
 import { startTimer } from './timer.js';
 
@@ -25,15 +21,23 @@ export type StepEnd =
     };
 
 /** What the attempts need of the execution around them. */
-export interface AttemptHost {
-  readonly workflowId: string;
-  /** Calls back when the execution may no longer write; returns how to take that back. */
-  onGone(callback: (reason: Error) => void): () => void;
+export interface AttemptHost extends AttemptSurroundings {
   readonly isRunning: boolean;
   /** @throws OwnershipLostError unless this execution may start another body. */
   mayRunBody(): Promise<void> | undefined;
   runBody(attempt: RunningAttempt): unknown;
+  /**
+   * What became of an attempt that ended with an error which does not say so; undefined: the error does.
+   * @throws when nobody knows: the execution is over.
+   */
+  whatHappened(error: unknown, attempt: number): Promise<Finding> | undefined;
 }
+
+/** What has been found out about a run of a body whose outcome was unknown. */
+export type Finding =
+  | { readonly kind: 'happened'; readonly value: unknown }
+  /** `error`: what the run failed with, by that. */
+  | { readonly kind: 'did-not-happen'; readonly error: unknown };
 
 /** Runs a step's body until it succeeds, its policy says stop, or the execution may no longer write. */
 export async function runAttempts(definition: StepDefinition, seq: number, host: AttemptHost): Promise<StepEnd> {
@@ -47,12 +51,20 @@ export async function runAttempts(definition: StepDefinition, seq: number, host:
     try {
       const value = await (timeoutMs === null
         ? host.runBody(context)
-        : withTimeout(host.runBody(context), timeoutMs, context, definition.name));
+        : context.within(host.runBody(context), timeoutMs, 'An attempt'));
       return { kind: 'value', value, attempts: attempt, failures };
     } catch (thrown) {
       error = thrown;
     } finally {
       context.end();
+    }
+    const asked = host.isRunning ? host.whatHappened(error, attempt) : undefined;
+    if (asked !== undefined) {
+      const found = await asked;
+      if (found.kind === 'happened') {
+        return { kind: 'value', value: found.value, attempts: attempt, failures: [...failures, error] };
+      }
+      ({ error } = found);
     }
     const last = attempt >= retries.maxAttempts;
     if (last || !host.isRunning || error instanceof NonRetryableError || !worthRetrying(retries, error, attempt)) {
@@ -90,21 +102,8 @@ export function retryDelayMs(retries: RetryPolicy, error: unknown, attempt: numb
   return retries.jitter ? delay / 2 + random() * (delay / 2) : delay;
 }
 
-/** The body's promise keeps running after the time is up; whatever it still brings is discarded. */
-function withTimeout(running: unknown, timeoutMs: number, context: AttemptContext, name: string): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const cancel = startTimer(timeoutMs, () => {
-      const error = new StepTimeoutError(
-        `An attempt of step "${name}" took longer than ${String(timeoutMs)} ms. Its signal has fired; its result is discarded.`,
-      );
-      context.abort(error);
-      reject(error);
-    });
-    Promise.resolve(running).then(resolve, reject).finally(cancel);
-  });
-}
-
-function wait(ms: number, host: AttemptHost): Promise<void> {
+/** Waits; not longer than the execution may write. */
+export function wait(ms: number, host: Pick<AttemptHost, 'onGone'>): Promise<void> {
   return new Promise((resolve) => {
     const cancel = startTimer(ms, () => {
       forget();
@@ -115,74 +114,4 @@ function wait(ms: number, host: AttemptHost): Promise<void> {
       resolve();
     });
   });
-}
-
-/** One attempt. Its signal and key are made when somebody asks: most bodies use neither. */
-class AttemptContext implements RunningAttempt {
-  readonly #host: AttemptHost;
-  #controller: AbortController | undefined;
-  #key: string | undefined;
-  #forget: (() => void) | undefined;
-  #isOver = false;
-  #oncePlaces: Map<string, number> | undefined;
-
-  constructor(
-    readonly name: string,
-    readonly seq: number,
-    readonly attempt: number,
-    host: AttemptHost,
-  ) {
-    this.#host = host;
-  }
-
-  get workflowId(): string {
-    return this.#host.workflowId;
-  }
-
-  get idempotencyKey(): string {
-    return (this.#key ??= idempotencyKey(this.workflowId, this.seq, this.name));
-  }
-
-  get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      const controller = new AbortController();
-      this.#controller = controller;
-      this.#forget = this.#host.onGone((reason) => {
-        controller.abort(reason);
-      });
-    }
-    return this.#controller.signal;
-  }
-
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  nextOncePlace(stream: string): number {
-    this.#oncePlaces ??= new Map();
-    const place = this.#oncePlaces.get(stream) ?? 0;
-    this.#oncePlaces.set(stream, place + 1);
-    return place;
-  }
-
-  end(): void {
-    this.#isOver = true;
-    this.#forget?.();
-  }
-
-  abort(reason: unknown): void {
-    this.#controller ??= new AbortController();
-    this.#controller.abort(reason);
-  }
-}
-
-/** A UUID of version 8 (RFC 9562) made from a hash of what names the step. */
-export function idempotencyKey(workflowId: string, seq: number, name: string): string {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([workflowId, seq, name]))
-    .digest();
-  hash.writeUInt8((hash.readUInt8(6) & 0x0f) | 0x80, 6);
-  hash.writeUInt8((hash.readUInt8(8) & 0x3f) | 0x80, 8);
-  const hex = hash.toString('hex', 0, 16);
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }

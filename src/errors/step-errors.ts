@@ -36,3 +36,27 @@ export class RetryableError extends HoldfastError {
     this.afterMs = options.afterMs;
   }
 }
+
+/**
+ * Throw it from a step body that cannot tell whether its effect happened: a reply that did not come, an answer of no use. The body
+ * is not run again before `reconcile`, or a person, has found out; a timeout is not a failure.
+ */
+export class OutcomeUnknownError extends HoldfastError {
+  override readonly code: string = 'OUTCOME_UNKNOWN';
+  override readonly name: string = 'OutcomeUnknownError';
+}
+
+/**
+ * The outcome of a step's run was unknown, `reconcile` has found that its effect did not happen, and the step is not to be run
+ * again: it is `atMostOnce`, or no attempts are left. `cause` is what the run had ended with, where that is known.
+ */
+export class StepDidNotHappenError extends HoldfastError {
+  override readonly code = 'STEP_DID_NOT_HAPPEN';
+  override readonly name = 'StepDidNotHappenError';
+}
+
+/** The `reconcile` of a step answered something that is no `Reconciliation`. The workflow is `BLOCKED`: nothing is guessed. */
+export class InvalidReconciliationError extends HoldfastError {
+  override readonly code = 'RECONCILIATION_INVALID';
+  override readonly name = 'InvalidReconciliationError';
+}

@@ -11,7 +11,7 @@ import type {
   ScheduleSummary,
 } from '../api/schedule.js';
 import type { WorkflowHandle } from '../api/workflow-handle.js';
-import { wholeNumber } from '../engine/definitions.js';
+import { wholeNumber } from '../engine/whole-number.js';
 import { newWorkflowId } from '../engine/workflow-id.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { DatabaseError } from '../errors/database-errors.js';

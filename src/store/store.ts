@@ -26,6 +26,8 @@ export interface WorkflowStore {
   /** Records one step result. Results of one workflow are recorded in the order of the calls. */
   checkpoint(ownership: Ownership, result: StepRecord): Promise<WriteAnswer>;
   recordIntent(ownership: Ownership, intent: IntentRecord): Promise<IntentAnswer>;
+  /** Records that nobody knows what became of a step's body, with or without an intent of it on record. */
+  markUnknown(ownership: Ownership, mark: UnknownRecord): Promise<WriteAnswer>;
   /** Enqueues a workflow together with the record of it. */
   recordEnqueue(ownership: Ownership, record: EnqueueRecord): Promise<EnqueueRecordAnswer>;
   /** Takes the longest waiting message of a topic and records it as the call's result. */
@@ -173,6 +175,13 @@ export interface IntentRecord {
   /** For a sleep, or a wait with a time limit: how long from now, or until when (milliseconds since 1970); both by the database's clock. */
   readonly sleep?: { readonly ms: number } | { readonly untilMs: number };
   readonly child?: ChildStart;
+}
+
+export interface UnknownRecord {
+  readonly seq: number;
+  readonly name: string;
+  /** Runs of the body that ended without anybody knowing; at least 1. */
+  readonly attempts: number;
 }
 
 export interface ChildStart extends WorkflowStart {
@@ -392,6 +401,8 @@ export interface RecordedStep {
   readonly complete: boolean;
   readonly output: string | null;
   readonly error: string | null;
+  /** Of an intent: runs of the body of which it is on record that nobody knows what became of them. */
+  readonly attempts: number;
   readonly childId: string | null;
   readonly remainingMs: number | null;
   readonly recordVersion: number;

@@ -10,6 +10,7 @@ const recorded: RecordedStep = {
   output: '1',
   error: null,
   childId: null,
+  attempts: 1,
   remainingMs: null,
   recordVersion: 2,
 };

@@ -36,6 +36,7 @@ import type {
   Store,
   StoreHints,
   SuspendAnswer,
+  UnknownRecord,
   Wait,
   WriteAnswer,
 } from '../store.js';
@@ -70,6 +71,7 @@ import {
   type OutcomeRow,
 } from './rows.js';
 import { PostgresStreamReads } from './stream-reads.js';
+import { unknownCall } from './unknown-call.js';
 import { HINT_TOPICS, passHint } from './hint-topics.js';
 import { WorkAnnouncer } from './work-announcer.js';
 
@@ -134,6 +136,10 @@ export class PostgresStore implements Store {
 
   recordIntent(ownership: Ownership, intent: IntentRecord): Promise<IntentAnswer> {
     return this.#submit(new PendingIntent(ownership, intent));
+  }
+
+  markUnknown(ownership: Ownership, mark: UnknownRecord): Promise<WriteAnswer> {
+    return this.#recordCall(ownership, unknownCall(mark));
   }
 
   async recordEnqueue(ownership: Ownership, record: EnqueueRecord): Promise<EnqueueRecordAnswer> {
@@ -337,7 +343,7 @@ export class PostgresStore implements Store {
     if (ids.length === 0) return [];
     return this.#ask<HistoryRow>(
       'holdfast_load_history',
-      `SELECT workflow_id, seq, name, kind, complete, output, error, child_id, remaining_ms,
+      `SELECT workflow_id, seq, name, kind, complete, output, error, attempts, child_id, remaining_ms,
               record_version::float8 AS record_version
          FROM ${this.#call('load_history')}($1::text[])`,
       [ids],

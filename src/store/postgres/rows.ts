@@ -49,6 +49,7 @@ export interface HistoryRow extends SqlRow {
   readonly complete: boolean;
   readonly output: string | null;
   readonly error: string | null;
+  readonly attempts: number;
   readonly child_id: string | null;
   readonly remaining_ms: number | null;
   readonly record_version: number;
@@ -94,6 +95,7 @@ export function toClaimed(rows: readonly ClaimRow[], history: readonly HistoryRo
       complete: row.complete,
       output: row.output,
       error: row.error,
+      attempts: row.attempts,
       childId: row.child_id,
       remainingMs: row.remaining_ms,
       recordVersion: row.record_version,

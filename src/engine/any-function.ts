@@ -1,0 +1,2 @@
+/** A function as the engine calls it, whatever its own types. */
+export type AnyFunction = (this: unknown, ...args: unknown[]) => unknown;

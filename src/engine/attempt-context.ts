@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { StepTimeoutError } from '../errors/step-errors.js';
+import type { RunningAttempt } from './running-attempt.js';
+import { startTimer } from './timer.js';
+
+/** What an attempt needs of the execution around it. */
+export interface AttemptSurroundings {
+  readonly workflowId: string;
+  /** Calls back when the execution may no longer write; returns how to take that back. */
+  onGone(callback: (reason: Error) => void): () => void;
+}
+
+/** One attempt. Its signal and key are made when somebody asks: most bodies use neither. */
+export class AttemptContext implements RunningAttempt {
+  readonly #surroundings: AttemptSurroundings;
+  #controller: AbortController | undefined;
+  #key: string | undefined;
+  #forget: (() => void) | undefined;
+  #isOver = false;
+  #oncePlaces: Map<string, number> | undefined;
+
+  constructor(
+    readonly name: string,
+    readonly seq: number,
+    readonly attempt: number,
+    surroundings: AttemptSurroundings,
+  ) {
+    this.#surroundings = surroundings;
+  }
+
+  get workflowId(): string {
+    return this.#surroundings.workflowId;
+  }
+
+  get idempotencyKey(): string {
+    return (this.#key ??= idempotencyKey(this.workflowId, this.seq, this.name));
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = new AbortController();
+      this.#controller = controller;
+      this.#forget = this.#surroundings.onGone((reason) => {
+        controller.abort(reason);
+      });
+    }
+    return this.#controller.signal;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  nextOncePlace(stream: string): number {
+    this.#oncePlaces ??= new Map();
+    const place = this.#oncePlaces.get(stream) ?? 0;
+    this.#oncePlaces.set(stream, place + 1);
+    return place;
+  }
+
+  /** The promise keeps running after the time is up; whatever it still brings is discarded. */
+  within(running: unknown, timeoutMs: number, what: string): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const cancel = startTimer(timeoutMs, () => {
+        const error = new StepTimeoutError(
+          `${what} of step "${this.name}" took longer than ${String(timeoutMs)} ms. Its signal has fired; its result is discarded.`,
+        );
+        this.#abort(error);
+        reject(error);
+      });
+      Promise.resolve(running).then(resolve, reject).finally(cancel);
+    });
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#forget?.();
+  }
+
+  #abort(reason: unknown): void {
+    this.#controller ??= new AbortController();
+    this.#controller.abort(reason);
+  }
+}
+
+/** A UUID of version 8 (RFC 9562) made from a hash of what names the step. */
+export function idempotencyKey(workflowId: string, seq: number, name: string): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([workflowId, seq, name]))
+    .digest();
+  hash.writeUInt8((hash.readUInt8(6) & 0x0f) | 0x80, 6);
+  hash.writeUInt8((hash.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = hash.toString('hex', 0, 16);
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}
