@@ -22,6 +22,9 @@ import type { ValueSerializer } from './values/index.js';
 /** Milliseconds that writes under way get to be answered, after everything else has ended. */
 const FINAL_DRAIN_MS = 2_000;
 
+/** Part of the lease after which a transaction that is idle is ended: before anybody else may want to take over. */
+const IDLE_TIMEOUT_PER_LEASE = 2 / 3;
+
 /** What a launch knows before it opens anything. */
 export interface CheckedLaunch {
   readonly options: HoldfastOptions;
@@ -89,6 +92,7 @@ export class ExecutorParts {
     this.executor = this.#makeExecutor(opened);
     this.engine = new Engine({
       store,
+      transactions: store.transactions({ idleTimeoutMs: settings.leaseMs * IDLE_TIMEOUT_PER_LEASE }),
       serializer,
       logger,
       catalog,

@@ -47,6 +47,16 @@ export type {
   UpdateDefinitionOptions,
   UpdateOptions,
 } from './api/signals.js';
+export type {
+  CallersPool,
+  CallersSql,
+  DataSource,
+  DataSourceAdapter,
+  DataSourceTarget,
+  TransactionIsolation,
+  TransactionModes,
+} from './api/data-source.js';
+export type { TransactionContext, TransactionOptions } from './api/transaction.js';
 export type { StoredValue } from './api/stored-value.js';
 export type { SchemaIssue, SchemaResult, StandardSchema } from './api/standard-schema.js';
 export type {
@@ -64,12 +74,14 @@ export type { StartOptions, WorkflowOptions } from './api/workflow-options.js';
 export { HoldfastClient, type ClientStartOptions } from './client.js';
 export type { ClientOptions } from './client-options.js';
 export { runStep, Step } from './decorators/step.js';
+export { runTransaction, Transaction } from './decorators/transaction.js';
 export { defineWorkflow, Workflow } from './decorators/workflow.js';
 export type { DriverTarget } from './drivers/open-driver.js';
 export { startEmbeddedPostgres, type EmbeddedPostgresOptions } from './drivers/embedded-postgres.js';
 export type { NamedInstance, WorkflowSource } from './engine/catalog.js';
 export { mapWorkflows } from './engine/map-workflows.js';
 export { closeStream, writeStream } from './engine/durable-streams.js';
+export { transaction } from './engine/transaction-context.js';
 export { getEvent, receive, send, setEvent } from './engine/message-functions.js';
 export { defineQuery } from './engine/query.js';
 export { defineSignal } from './engine/signal.js';

@@ -45,6 +45,11 @@ export interface DriverTransaction extends SqlExecutor {
    * It must not be used once the transaction is over.
    */
   readonly client: unknown;
+  /**
+   * Cuts the connection, for a body that may go on using the client although its transaction is to end: back in the pool, the
+   * connection would run its statements outside of any transaction, or in somebody else's. The server rolls back.
+   */
+  destroy(cause: Error): void;
 }
 
 /** What a {@link NotificationStream} tells its owner. */
@@ -69,6 +74,8 @@ export interface NotificationStream {
 export interface Driver extends SqlExecutor {
   /** `pg` or `postgres`; for messages and metrics. */
   readonly name: string;
+  /** Most connections that it has open for statements and transactions. */
+  readonly maxConnections: number;
   /**
    * Runs `body` in one transaction: commits when it returns, rolls back when it throws. When the connection breaks this
    * may reject while `body` is still running; what that sends from then on is refused and changes nothing.
@@ -93,4 +100,9 @@ export interface TransactionOptions {
    * (`idle_in_transaction_session_timeout`), so that a frozen process does not keep its row locks. Default: the server's.
    */
   readonly idleTimeoutMs?: number;
+  /**
+   * Letters, digits and hyphens that the setting `holdfast.transaction` has until this transaction ends, and not after that: how
+   * a later statement finds out whether the body has ended it.
+   */
+  readonly marker?: string;
 }

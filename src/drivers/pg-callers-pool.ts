@@ -1,4 +1,5 @@
 import { ConnectionUnavailableError } from '../errors/database-errors.js';
+import { DEFAULT_MAX_CONNECTIONS } from './driver-options.js';
 import { connectionFailure } from './failures.js';
 import type { PgClient, PgPool } from './pg-library.js';
 import { PgSession } from './pg-session.js';
@@ -47,9 +48,11 @@ export class PgCallersPool implements SessionSource {
   readonly #pool: PgPool;
   readonly #traits = new WeakMap<PgClient, SessionTraits>();
   readonly #needsListener: boolean;
+  readonly max: number;
 
   constructor(pool: PgPool) {
     this.#pool = pool;
+    this.max = pool.options?.max ?? DEFAULT_MAX_CONNECTIONS;
     // The pool emits the error of an idle client that broke, after it has removed it. Unheard, it ends the process.
     this.#needsListener = pool.listenerCount('error') === 0;
     if (this.#needsListener) pool.on('error', ignoreError);

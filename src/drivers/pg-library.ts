@@ -10,6 +10,8 @@ import type { TextDecoder } from './sql-values.js';
 export interface PgPool {
   connect(callback: (error: Error | undefined, client: PgClient | undefined) => void): void;
   readonly totalCount: number;
+  /** Where the library keeps its settings. */
+  readonly options?: { readonly max?: number };
   on(event: 'error', listener: () => void): unknown;
   off(event: 'error', listener: () => void): unknown;
   listenerCount(event: 'error'): number;

@@ -109,11 +109,14 @@ export class PostgresSession implements PoolableSession {
       // Only the library can make the `TransactionSql` that its users know, so it is the one to send BEGIN and ROLLBACK.
       await this.#connection.sql.begin(start.modes, async (transaction) => {
         try {
-          if (start.first !== undefined) await send(transaction, start.first, [], false);
+          // Sent ahead of the body's first statement, and so without a round trip of its own: what it failed with aborts
+          // the transaction, and is what is reported.
+          const first = start.first === undefined ? undefined : sendAhead(transaction, start.first);
           stop();
           const result = await body(transaction, {
             run: (...statement) => runner.track(this.#run(transaction, ...statement)),
           });
+          await first;
           done = { result, commit: sendAhead(transaction, 'COMMIT') };
         } finally {
           stop();

@@ -14,13 +14,15 @@ export type RunStatement = (
  */
 export class SerialTransaction implements DriverTransaction {
   readonly client: unknown;
+  readonly destroy: (cause: Error) => void;
   readonly #run: RunStatement;
   #last: Promise<unknown> = Promise.resolve();
   #isOver = false;
 
-  constructor(client: unknown, run: RunStatement) {
+  constructor(client: unknown, run: RunStatement, destroy: (cause: Error) => void) {
     this.client = client;
     this.#run = run;
+    this.destroy = destroy;
   }
 
   readonly query = <Row extends SqlRow>(

@@ -54,6 +54,10 @@ export class SessionDriver implements Driver {
     this.#connectTimeoutMs = options.connectTimeoutMs ?? DEFAULT_CONNECT_TIMEOUT_MS;
   }
 
+  get maxConnections(): number {
+    return this.#source.max;
+  }
+
   async query<Row extends SqlRow>(
     text: string,
     parameters: readonly SqlParameter[] = NO_PARAMETERS,
@@ -80,8 +84,13 @@ export class SessionDriver implements Driver {
     let current: SerialTransaction | undefined;
     try {
       return await this.#runTransaction(session, startOf(options), this.#statementTimeoutMs, async (client, run) => {
-        const transaction = new SerialTransaction(client, (text, parameters, statementOptions) =>
-          run(this.#statement(text, parameters ?? NO_PARAMETERS, statementOptions ?? NO_OPTIONS)),
+        const transaction = new SerialTransaction(
+          client,
+          (text, parameters, statementOptions) =>
+            run(this.#statement(text, parameters ?? NO_PARAMETERS, statementOptions ?? NO_OPTIONS)),
+          (cause) => {
+            session.destroy(cause);
+          },
         );
         current = transaction;
         try {
@@ -225,13 +234,15 @@ function sessionFailure(session: Session, error: unknown): Error {
 function startOf(options: TransactionOptions): TransactionStart {
   const isolation = (options.isolation ?? 'read committed').toUpperCase();
   const access = (options.access ?? 'read write').toUpperCase();
-  const { idleTimeoutMs } = options;
+  const { idleTimeoutMs, marker } = options;
+  const settings: string[] = [];
+  if (idleTimeoutMs !== undefined) {
+    // Zero would switch the limit off.
+    settings.push(`SET LOCAL idle_in_transaction_session_timeout = ${Math.max(1, Math.ceil(idleTimeoutMs))}`);
+  }
+  if (marker !== undefined) settings.push(`SET LOCAL holdfast.transaction = '${marker.replace(/[^\w-]/g, '')}'`);
   return {
     modes: `ISOLATION LEVEL ${isolation} ${access}`,
-    // Zero would switch the limit off.
-    first:
-      idleTimeoutMs === undefined
-        ? undefined
-        : `SET LOCAL idle_in_transaction_session_timeout = ${Math.max(1, Math.ceil(idleTimeoutMs))}`,
+    first: settings.length === 0 ? undefined : settings.join('; '),
   };
 }

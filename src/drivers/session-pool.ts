@@ -36,7 +36,7 @@ interface Request {
  */
 export class SessionPool implements SessionSource {
   readonly #create: (events: PoolEvents) => PoolableSession;
-  readonly #max: number;
+  readonly max: number;
   readonly #connectTimeoutMs: number;
   readonly #events: PoolEvents;
   readonly #open = new Set<PoolableSession>();
@@ -49,7 +49,7 @@ export class SessionPool implements SessionSource {
     limits: { readonly max: number; readonly connectTimeoutMs: number },
     create: (events: PoolEvents) => PoolableSession,
   ) {
-    this.#max = limits.max;
+    this.max = limits.max;
     this.#connectTimeoutMs = limits.connectTimeoutMs;
     this.#create = create;
     this.#events = {
@@ -88,7 +88,7 @@ export class SessionPool implements SessionSource {
       };
       const idle = this.#idle.pop();
       if (idle !== undefined) request.resolve(idle);
-      else if (this.#open.size < this.#max) this.#openFor(request);
+      else if (this.#open.size < this.max) this.#openFor(request);
       else this.#waiting.push(request);
     });
   }

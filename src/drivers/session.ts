@@ -41,6 +41,8 @@ export interface TransactionStart {
 
 /** Where sessions come from. */
 export interface SessionSource {
+  /** Most sessions that it hands out at once. */
+  readonly max: number;
   /** A session that is free right now: spares the hot path a promise. */
   acquireIdle(): Session | undefined;
   /** @throws ConnectionUnavailableError after `timeoutMs`, or when the server cannot be reached. */

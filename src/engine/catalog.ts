@@ -128,7 +128,7 @@ export class Catalog {
     for (let level = holder; level !== null && level !== Object.prototype && level !== Function.prototype;) {
       for (const key of Reflect.ownKeys(level)) {
         const definition = definitionOf(Object.getOwnPropertyDescriptor(level, key)?.value);
-        if (definition?.kind === 'step') this.#steps.add(definition);
+        if (definition !== undefined && definition.kind !== 'workflow') this.#steps.add(definition);
         if (definition?.kind !== 'workflow') continue;
         found += 1;
         this.#add(definition, instance, self);

@@ -35,7 +35,8 @@ export interface WorkflowDefinition {
 }
 
 export interface StepDefinition {
-  readonly kind: 'step';
+  /** A transaction is a step, too: transaction-definition.ts has the rest of it. */
+  readonly kind: 'step' | 'transaction';
   readonly name: string;
   readonly body: AnyFunction;
   readonly retries: RetryPolicy;

@@ -1,5 +1,6 @@
 import type { WriteStreamOptions } from '../api/stream.js';
 import { StreamClosedError } from '../errors/stream-errors.js';
+import { InsideTransactionError } from '../errors/transaction-errors.js';
 import { OutsideWorkflowError } from '../errors/usage-errors.js';
 import { WriteRefusedError } from '../errors/workflow-errors.js';
 import type { StreamWrite } from '../store/stream-store.js';
@@ -33,7 +34,14 @@ export function writeStream(key: string, value: unknown, options: WriteStreamOpt
   if (scope === undefined) {
     return Promise.reject(new OutsideWorkflowError('writeStream works inside a workflow and in its steps only.'));
   }
-  const { execution, step: attempt } = scope;
+  const { execution, step: attempt, transaction } = scope;
+  if (transaction !== undefined) {
+    return Promise.reject(
+      new InsideTransactionError(
+        'writeStream cannot be a part of a transaction: write from the workflow, or in a step.',
+      ),
+    );
+  }
   return execution.call(async () => {
     checkKnownOptions(options, WRITE_OPTIONS, 'writeStream');
     const stream = checkStreamKey(key);

@@ -5,12 +5,14 @@ import type { StartOptions } from '../api/workflow-options.js';
 import { HoldfastClosedError } from '../errors/usage-errors.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
 import type { ClaimedWorkflow, ExecutorIdentity, Ownership, WorkflowStart, WorkflowStore } from '../store/store.js';
+import type { TransactionStore } from '../store/transaction-store.js';
 import type { Catalog } from './catalog.js';
 import type { WorkflowDefinition } from './definitions.js';
 import { newEngineCounters } from './engine-counters.js';
 import { Execution } from './execution.js';
 import type { ExecutionStart } from './execution-start.js';
 import type { ExecutionEnd, ExecutionHost, RunningExecution } from './execution-host.js';
+import { NO_TRANSACTIONS } from './no-transactions.js';
 import type { Outcome } from './outcome.js';
 import type { OutcomeWaiter } from './outcome-waiter.js';
 import { QueryHandlers } from './query-handlers.js';
@@ -39,6 +41,8 @@ export interface ExecutorState {
 
 export interface EngineOptions {
   readonly store: WorkflowStore;
+  /** Default: none can be run. */
+  readonly transactions?: TransactionStore;
   readonly serializer: Serializer;
   readonly logger: Logger;
   readonly catalog: Catalog;
@@ -51,6 +55,7 @@ export interface EngineOptions {
 /** Starts workflows, runs executions, and knows which run here. */
 export class Engine implements ExecutionHost {
   readonly store: WorkflowStore;
+  readonly transactions: TransactionStore;
   readonly serializer: Serializer;
   readonly logger: Logger;
   readonly arrivals: ArrivalWatches;
@@ -68,6 +73,7 @@ export class Engine implements ExecutionHost {
 
   constructor(options: EngineOptions) {
     this.store = options.store;
+    this.transactions = options.transactions ?? NO_TRANSACTIONS;
     this.serializer = options.serializer;
     this.logger = options.logger;
     this.arrivals = options.arrivals;

@@ -12,6 +12,7 @@ import type {
   WorkflowStart,
   WorkflowStore,
 } from '../store/store.js';
+import type { TransactionStore } from '../store/transaction-store.js';
 import type { StepDefinition, WorkflowDefinition } from './definitions.js';
 import type { InOrder } from './in-order.js';
 import type { OpenCall } from './open-calls.js';
@@ -101,6 +102,8 @@ export interface RunningExecution {
 /** What an execution needs of the engine that runs it. */
 export interface ExecutionHost {
   readonly store: WorkflowStore;
+  /** Where bodies of transactions run. */
+  readonly transactions: TransactionStore;
   readonly serializer: Serializer;
   readonly logger: Logger;
   /** Who waits here for messages and events. */

@@ -8,7 +8,7 @@ import type { RunningExecution } from './execution-host.js';
 import type { OpenCall } from './open-calls.js';
 import type { RunningAttempt } from './running-attempt.js';
 import { runInScope } from './scope.js';
-import { runAttempts, type AttemptHost, type Finding, type StepEnd } from './step-attempts.js';
+import { runAttempts, type AttemptHost, type AttemptRun, type Finding, type StepEnd } from './step-attempts.js';
 import { meaningOf, recordStepIntent } from './step-intent.js';
 import { stepMethod } from './step-method.js';
 import { findOut, leavesUnknown, type UnknownStep } from './unknown-outcome.js';
@@ -31,15 +31,31 @@ export async function runStep(
     ? runWithIntent(call, recorded)
     : runAttempts(definition, seq, call));
   execution.assertRunning();
+  return recordEnd(execution, definition, seq, end, startedAt);
+}
+
+/** Records what a step came to, and hands it to the workflow. */
+export async function recordEnd(
+  execution: RunningExecution,
+  definition: StepDefinition,
+  seq: number,
+  end: StepEnd,
+  startedAt: number,
+): Promise<unknown> {
   const { record, thrown } = await recordOf(execution, definition, seq, end, startedAt).catch((error: unknown) => {
     // Running the body again and again until the codec works would repeat its effect as often.
     execution.blockUnrecordable(error);
     throw error;
   });
-  const refused = await execution.checkpoint(record);
-  if (refused !== undefined) throw await recordRefusal(execution, record, refused);
+  await checkpointOrRefusal(execution, record);
   if (record.error !== null) throw thrown;
   return (end as Extract<StepEnd, { readonly kind: 'value' }>).value;
+}
+
+/** @throws WriteRefusedError when the database refuses it: that is what is recorded then. */
+export async function checkpointOrRefusal(execution: RunningExecution, record: StepRecord): Promise<void> {
+  const refused = await execution.checkpoint(record);
+  if (refused !== undefined) throw await recordRefusal(execution, record, refused);
 }
 
 /** The body begins when its intent is on record. One that is there already, without a result, is of a run that was interrupted. */
@@ -86,9 +102,9 @@ class StepCall implements AttemptHost, UnknownStep {
     return this.execution.mayRunBody();
   }
 
-  runBody(attempt: RunningAttempt): unknown {
+  runBody(attempt: RunningAttempt, { limit }: AttemptRun): unknown {
     const { execution, definition, self, args } = this;
-    return runInScope({ execution, step: attempt }, () => definition.body.apply(self, args));
+    return limit(runInScope({ execution, step: attempt }, () => definition.body.apply(self, args)));
   }
 
   whatHappened(error: unknown, attempt: number): Promise<Finding> | undefined {
@@ -140,7 +156,7 @@ async function recordOf(
   const record: StepRecord = {
     seq,
     name: definition.name,
-    kind: 'step',
+    kind: definition.kind,
     output,
     error,
     attempts: end.attempts,
@@ -152,7 +168,7 @@ async function recordOf(
 }
 
 /** A JSON array of encoded errors. */
-async function encodeFailures(execution: RunningExecution, failures: readonly unknown[]): Promise<string> {
+export async function encodeFailures(execution: RunningExecution, failures: readonly unknown[]): Promise<string> {
   const texts: string[] = [];
   for (const failure of failures) texts.push(await execution.host.serializer.encodeError(failure));
   return `[${texts.join(',')}]`;

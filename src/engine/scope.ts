@@ -1,12 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { OutsideWorkflowError } from '../errors/usage-errors.js';
 import type { RunningExecution } from './execution-host.js';
+import type { TransactionSettings } from './transaction-definition.js';
 import type { RunningAttempt } from './running-attempt.js';
 
 /** Where the running code is: in a workflow, and perhaps inside one of its steps. */
 export interface Scope {
   readonly execution: RunningExecution;
   readonly step: RunningAttempt | undefined;
+  /** The transaction in which the step's body runs. */
+  readonly transaction?: RunningTransaction;
   /** What runs here that may only look at the workflow: a query, say. */
   readonly readOnly?: string;
 }
@@ -23,6 +26,12 @@ function sharedStorage(): AsyncLocalStorage<Scope> {
 }
 
 const storage = sharedStorage();
+
+/** The open transaction of a step, and what it was begun with. */
+export interface RunningTransaction {
+  readonly client: unknown;
+  readonly settings: TransactionSettings;
+}
 
 export function runInScope<Result>(scope: Scope, body: () => Result): Result {
   return storage.run(scope, body);

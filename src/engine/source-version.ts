@@ -13,7 +13,7 @@ export interface SourceVersion {
 
 /** One function that a version is made of. */
 export interface NamedSource {
-  readonly kind: 'workflow' | 'step' | 'also';
+  readonly kind: 'workflow' | 'step' | 'transaction' | 'also';
   readonly name: string;
   readonly text: SourceText;
 }

@@ -25,12 +25,20 @@ export interface AttemptHost extends AttemptSurroundings {
   readonly isRunning: boolean;
   /** @throws OwnershipLostError unless this execution may start another body. */
   mayRunBody(): Promise<void> | undefined;
-  runBody(attempt: RunningAttempt): unknown;
+  runBody(attempt: RunningAttempt, run: AttemptRun): unknown;
   /**
    * What became of an attempt that ended with an error which does not say so; undefined: the error does.
    * @throws when nobody knows: the execution is over.
    */
   whatHappened(error: unknown, attempt: number): Promise<Finding> | undefined;
+}
+
+/** One attempt, for who runs more than the step's body in it. */
+export interface AttemptRun {
+  /** Rejects when the step's `timeout` has passed. What it is given goes on running. */
+  readonly limit: (running: unknown) => unknown;
+  /** The errors of the attempts before this one. */
+  readonly failures: readonly unknown[];
 }
 
 /** What has been found out about a run of a body whose outcome was unknown. */
@@ -49,9 +57,9 @@ export async function runAttempts(definition: StepDefinition, seq: number, host:
     const context = new AttemptContext(definition.name, seq, attempt, host);
     let error: unknown;
     try {
-      const value = await (timeoutMs === null
-        ? host.runBody(context)
-        : context.within(host.runBody(context), timeoutMs, 'An attempt'));
+      const limit = (running: unknown): unknown =>
+        timeoutMs === null ? running : context.within(running, timeoutMs, 'An attempt');
+      const value = await host.runBody(context, { limit, failures });
       return { kind: 'value', value, attempts: attempt, failures };
     } catch (thrown) {
       error = thrown;

@@ -11,6 +11,7 @@ export * from './schema-errors.js';
 export * from './step-errors.js';
 export * from './store-errors.js';
 export * from './stream-errors.js';
+export * from './transaction-errors.js';
 export * from './usage-errors.js';
 export * from './value-errors.js';
 export * from './workflow-errors.js';

@@ -146,13 +146,14 @@ export interface StepRecord {
 }
 
 /**
- * `step`: a body ran. `value`: now, random, uuid. `sleep`. `workflow`: a child's outcome. `start`: a child's handle.
+ * `step`: a body ran. `transaction`: a body ran in the database transaction of its own record. `value`: now, random, uuid. `sleep`. `workflow`: a child's outcome. `start`: a child's handle.
  * `enqueue`: the handle of a child in a queue. `outcome`: any workflow's. `patch`: a marker. `continue`: continue-as-new, where
  * it failed. `receive`: a message, or that none came in time. `send`: that a message was sent. `event`: that an event was set.
  * `event-read`: the value of an event, or that it was not set in time. `stream`, `stream-close`: an entry of a stream.
  */
 export type StepKind =
   | 'step'
+  | 'transaction'
   | 'value'
   | 'sleep'
   | 'workflow'

@@ -38,6 +38,7 @@ function losingReplies(driver: Driver, times: number): Driver {
   let left = times;
   return {
     name: driver.name,
+    maxConnections: driver.maxConnections,
     query: async (text, parameters, options) => {
       const rows = await driver.query(text, parameters, options);
       if (left-- > 0) throw new ConnectionLostError('The reply was lost.');

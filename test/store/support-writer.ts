@@ -27,6 +27,7 @@ export type Tap = (statement: SentStatement) => void | Promise<void>;
 export function tapDriver(driver: Driver, tap: Tap, after: (statement: SentStatement) => void): Driver {
   return {
     name: driver.name,
+    maxConnections: driver.maxConnections,
     query: async <Row extends SqlRow>(...call: Parameters<Driver['query']>) => {
       const [text, parameters = [], options] = call;
       const statement = { text, name: options?.prepare ?? '', parameters };

@@ -23,6 +23,7 @@ export const LANES = 2;
  * - A row that somebody else holds locked is skipped by the statement and tried again later. An ID that an open transaction
  *   is inserting cannot be skipped: the statement gives up after a moment, and is split as well.
  * - A lost reply is no answer: the same nonces are sent again until one comes.
+ * - A transaction of a step takes the execution's turn for itself while it records its result: see {@link GroupCommit.takeTurn}.
  */
 export class GroupCommit {
   readonly #driver: Driver;
@@ -32,11 +33,14 @@ export class GroupCommit {
   readonly #busy = new Set<string>();
   readonly #underWay = new Set<readonly WorkflowGroup[]>();
   readonly #delayed = new Map<NodeJS.Timeout, WorkflowGroup>();
+  /** Who waits for an execution's turn, by token. */
+  readonly #turns = new Map<string, TurnRequest[]>();
   #queue: PendingWrite[] = [];
   #lanes = 0;
   #rowsUnderWay = 0;
   readonly #counters: StoreCounters;
   #scheduled = false;
+  #turnsTaken = 0;
 
   constructor(driver: Driver, schema: string, counters: StoreCounters) {
     this.#driver = driver;
@@ -53,15 +57,51 @@ export class GroupCommit {
     this.#schedule();
   }
 
+  /**
+   * Waits until no write of this execution is under way, and keeps it so until the returned function is called: whoever records
+   * something by another way than this one needs to know the version, and to move it on. Writes that are submitted meanwhile
+   * wait; those of other executions do not.
+   *
+   * @returns Undefined when the turn did not come within `waitMs`.
+   * @throws StoreClosedError
+   */
+  takeTurn(token: string, waitMs: number): Promise<(() => void) | undefined> {
+    if (this.#closing.signal.aborted) return Promise.reject(new StoreClosedError('The store is closed.'));
+    if (!this.#busy.has(token)) return Promise.resolve(this.#turnOf(token));
+    return new Promise((resolve, reject) => {
+      const timer = Number.isFinite(waitMs)
+        ? setTimeout(() => {
+            this.#forgetTurn(token, request);
+            resolve(undefined);
+          }, waitMs)
+        : undefined;
+      const request: TurnRequest = {
+        grant: () => {
+          clearTimeout(timer);
+          resolve(this.#turnOf(token));
+        },
+        abandon: (cause) => {
+          clearTimeout(timer);
+          reject(cause);
+        },
+      };
+      const waiting = this.#turns.get(token);
+      if (waiting === undefined) this.#turns.set(token, [request]);
+      else waiting.push(request);
+    });
+  }
+
   /** Whether nothing waits and nothing is under way. */
   get isIdle(): boolean {
-    return this.#queue.length === 0 && this.#lanes === 0 && this.#delayed.size === 0;
+    return this.#queue.length === 0 && this.#lanes === 0 && this.#delayed.size === 0 && this.#turnsTaken === 0;
   }
 
   /** Gives up whatever has no answer yet. */
   close(): void {
     this.#closing.abort();
     const closed = new StoreClosedError('The store was closed before this write was answered: its effect is unknown.');
+    for (const request of [...this.#turns.values()].flat()) request.abandon(closed);
+    this.#turns.clear();
     for (const [timer, group] of this.#delayed) {
       clearTimeout(timer);
       for (const write of group.writes) write.abandon(closed);
@@ -177,7 +217,7 @@ export class GroupCommit {
       this.#counters.refusedWrites += 1;
       settleRefused(write, error);
     }
-    this.#busy.delete(group.token);
+    this.#free(group.token);
   }
 
   #settle(groups: readonly WorkflowGroup[], rows: readonly RefusalRow[]): void {
@@ -185,7 +225,7 @@ export class GroupCommit {
     for (const group of groups) {
       const answered: Answered = settleGroup(group, answers);
       if (answered.kind === 'done') {
-        this.#busy.delete(group.token);
+        this.#free(group.token);
       } else {
         this.#retryLater(answered.group, answered.delayMs);
       }
@@ -221,8 +261,8 @@ export class GroupCommit {
     }
     const timer = setTimeout(() => {
       this.#delayed.delete(timer);
-      this.#busy.delete(group.token);
       this.#queue.unshift(...group.writes);
+      this.#free(group.token);
       this.#schedule();
     }, delayMs);
     this.#delayed.set(timer, group);
@@ -231,6 +271,40 @@ export class GroupCommit {
   #abandon(group: WorkflowGroup): void {
     const closed = new StoreClosedError('The store was closed before this write was answered: its effect is unknown.');
     for (const write of group.writes) write.abandon(closed);
-    this.#busy.delete(group.token);
+    this.#free(group.token);
   }
+
+  /** Nothing of this execution is under way any more. Whoever waits for its turn comes before what waits in the queue. */
+  #free(token: string): void {
+    this.#busy.delete(token);
+    const waiting = this.#turns.get(token);
+    const next = waiting?.shift();
+    if (waiting?.length === 0) this.#turns.delete(token);
+    next?.grant();
+  }
+
+  #turnOf(token: string): () => void {
+    this.#busy.add(token);
+    this.#turnsTaken += 1;
+    let isTaken = true;
+    return () => {
+      if (!isTaken) return;
+      isTaken = false;
+      this.#turnsTaken -= 1;
+      this.#free(token);
+      if (this.#queue.length > 0) this.#schedule();
+    };
+  }
+
+  #forgetTurn(token: string, request: TurnRequest): void {
+    const waiting = this.#turns.get(token)?.filter((other) => other !== request) ?? [];
+    if (waiting.length === 0) this.#turns.delete(token);
+    else this.#turns.set(token, waiting);
+  }
+}
+
+/** Somebody who waits for an execution's turn. */
+interface TurnRequest {
+  readonly grant: () => void;
+  readonly abandon: (cause: Error) => void;
 }

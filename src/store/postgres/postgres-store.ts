@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import type { Driver, NotificationStream, SqlParameter, SqlRow } from '../../drivers/driver.js';
 import { HEARTBEATS_PER_LEASE } from '../store.js';
 import type { StreamReads, StreamWrite, StreamWriteAnswer } from '../stream-store.js';
+import type { TransactionStore } from '../transaction-store.js';
 import { newStoreCounters } from '../store-counters.js';
 import type {
   ClaimAnswer,
@@ -72,6 +73,8 @@ import {
 } from './rows.js';
 import { PostgresStreamReads } from './stream-reads.js';
 import { unknownCall } from './unknown-call.js';
+import { DriverSource } from './transactions/driver-source.js';
+import { PostgresTransactions } from './transactions/postgres-transactions.js';
 import { HINT_TOPICS, passHint } from './hint-topics.js';
 import { WorkAnnouncer } from './work-announcer.js';
 
@@ -124,6 +127,18 @@ export class PostgresStore implements Store {
     this.#streamAnnouncer = new IdAnnouncer(driver, `${schema}.stream`, STREAMS_GAP_MS);
     this.#workAnnouncer = new WorkAnnouncer(driver, `${schema}.work`);
     this.streams = new PostgresStreamReads((prepare, text, parameters) => this.#ask(prepare, text, parameters), schema);
+  }
+
+  /** Where bodies of transactions run. `idleTimeoutMs`: unless a transaction says something else. */
+  transactions({ idleTimeoutMs }: { readonly idleTimeoutMs: number }): TransactionStore {
+    return new PostgresTransactions({
+      driver: this.#driver,
+      schema: this.#schema,
+      turns: this.#writer,
+      closing: this.#closing.signal,
+      idleTimeoutMs,
+      own: new DriverSource(this.#driver, { isShared: true }),
+    });
   }
 
   start(request: StartRequest): Promise<StartAnswer> {

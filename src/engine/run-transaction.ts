@@ -1,0 +1,155 @@
+import type { StepRecord } from '../store/store.js';
+import type { OpenTransaction, TransactionJob } from '../store/transaction-store.js';
+import { PayloadCodecError } from '../errors/value-errors.js';
+import { elapsedSince } from './elapsed.js';
+import type { RunningExecution } from './execution-host.js';
+import type { RunningAttempt } from './running-attempt.js';
+import { checkpointOrRefusal, encodeFailures, recordEnd } from './run-step.js';
+import { runInScope } from './scope.js';
+import { runAttempts, type AttemptRun } from './step-attempts.js';
+import type { TransactionDefinition } from './transaction-definition.js';
+
+/** How a transaction's result came to be on record. */
+type Recorded =
+  /** In the transaction itself. */
+  | { readonly kind: 'recorded'; readonly value: unknown }
+  /** Not yet: the transaction has committed elsewhere, or wrote nothing. */
+  | { readonly kind: 'to-record'; readonly record: StepRecord; readonly value: unknown };
+
+/** Runs one transaction call of a workflow: replays it, or runs its body in the transaction of its own record. */
+export async function runTransaction(
+  execution: RunningExecution,
+  definition: TransactionDefinition,
+  self: unknown,
+  args: unknown[],
+): Promise<unknown> {
+  const { seq, recorded } = execution.enter('transaction', definition.name);
+  if (recorded !== undefined) return execution.replayed(recorded);
+  const replaying = execution.replayOver();
+  if (replaying !== undefined) await replaying;
+  const call = new TransactionCall(execution, definition, seq, self, args);
+  const end = await runAttempts(definition, seq, {
+    workflowId: execution.workflowId,
+    onGone: (callback) => execution.onGone(callback),
+    get isRunning() {
+      return execution.isRunning;
+    },
+    // Each try asks by itself, when it has a connection to come.
+    mayRunBody: () => undefined,
+    runBody: (attempt, run) => call.attempt(attempt, run),
+    // What became of it has been found out.
+    whatHappened: () => undefined,
+  });
+  execution.assertRunning();
+  if (end.kind === 'error') return recordEnd(execution, definition, seq, end, call.startedAt);
+  const result = end.value as Recorded;
+  if (result.kind === 'to-record') await checkpointOrRefusal(execution, result.record);
+  return result.value;
+}
+
+class TransactionCall {
+  readonly startedAt = performance.now();
+  readonly #execution: RunningExecution;
+  readonly #definition: TransactionDefinition;
+  readonly #seq: number;
+  readonly #self: unknown;
+  readonly #args: unknown[];
+
+  constructor(
+    execution: RunningExecution,
+    definition: TransactionDefinition,
+    seq: number,
+    self: unknown,
+    args: unknown[],
+  ) {
+    this.#execution = execution;
+    this.#definition = definition;
+    this.#seq = seq;
+    this.#self = self;
+    this.#args = args;
+  }
+
+  async attempt(attempt: RunningAttempt, run: AttemptRun): Promise<Recorded> {
+    const execution = this.#execution;
+    const { isolation, readOnly, idleTimeoutMs, dataSource } = this.#definition.settings;
+    let value: unknown;
+    const job: TransactionJob = {
+      ownership: execution.ownership,
+      seq: this.#seq,
+      name: this.#definition.name,
+      modes: { isolation, readOnly },
+      idleTimeoutMs,
+      dataSource,
+      signal: attempt.signal,
+      mayRun: () => execution.mayRunBody(),
+      body: async (open) => {
+        value = await this.#runBody(attempt, run, open);
+        return this.#recordOf(value, attempt, run);
+      },
+    };
+    const answer = await execution.write(execution.host.transactions.run(job));
+    switch (answer.kind) {
+      case 'recorded':
+        execution.host.checkpointed();
+        await execution.progress();
+        return { kind: 'recorded', value };
+      case 'to-record':
+        return { kind: 'to-record', record: answer.record, value };
+      case 'failed':
+        throw answer.error;
+      default:
+        return execution.denied(answer);
+    }
+  }
+
+  /** Ends when the time is up or the execution gone, whatever the user's code does: it must not commit any more then. */
+  async #runBody(attempt: RunningAttempt, run: AttemptRun, open: OpenTransaction): Promise<unknown> {
+    const { body, settings } = this.#definition;
+    const scope = { execution: this.#execution, step: attempt, transaction: { client: open.client, settings } };
+    const running = new Promise<unknown>((resolve) => {
+      resolve(runInScope(scope, () => body.apply(this.#self, this.#args)));
+    });
+    const user = { isSettled: false };
+    const settled = running.finally(() => {
+      user.isSettled = true;
+    });
+    settled.catch(() => undefined);
+    let forget: (() => void) | undefined;
+    const gone = new Promise<never>((_, reject) => {
+      forget = this.#execution.onGone(reject);
+    });
+    gone.catch(() => undefined);
+    try {
+      return await Promise.race([run.limit(running), gone]);
+    } catch (error) {
+      // One that has thrown has settled, or is about to.
+      await Promise.resolve();
+      if (!user.isSettled) open.abandon(error instanceof Error ? error : new Error(String(error)), settled);
+      throw error;
+    } finally {
+      forget?.();
+    }
+  }
+
+  async #recordOf(value: unknown, { attempt }: RunningAttempt, { failures }: AttemptRun): Promise<StepRecord> {
+    const { serializer } = this.#execution.host;
+    try {
+      const encoded = serializer.encode(value);
+      return {
+        seq: this.#seq,
+        name: this.#definition.name,
+        kind: 'transaction',
+        output: typeof encoded === 'string' ? encoded : await encoded,
+        error: null,
+        attempts: attempt,
+        attemptErrors: failures.length === 0 ? null : await encodeFailures(this.#execution, failures),
+        childId: null,
+        elapsedMs: elapsedSince(this.startedAt),
+      };
+    } catch (error) {
+      // It has had no effect yet: once the codec works, it is simply run again.
+      if (error instanceof PayloadCodecError) this.#execution.blockUnrecordable(error);
+      throw error;
+    }
+  }
+}

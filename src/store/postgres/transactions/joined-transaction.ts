@@ -1,0 +1,131 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TransactionAbortedError, TransactionEndedError } from '../../../errors/transaction-errors.js';
+import { WriteRefusedError } from '../../../errors/workflow-errors.js';
+import type { Denied, Ownership, StepRecord } from '../../store.js';
+import { CONFLICT_DELAYS_MS } from '../settle.js';
+import type { SourceTransaction } from './source.js';
+import { isConflict, sqlStateOf } from './sql-state.js';
+
+/** SQLSTATE: a statement of this transaction has failed before. */
+const IN_FAILED_TRANSACTION = '25P02';
+/** SQLSTATE: the row's lock did not come within the function's lock_timeout. */
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** What checkpoint_transaction answers. */
+interface Refusal {
+  readonly answer: 'recorded' | 'ended' | 'missing' | 'lost' | 'locked' | 'nondeterminism' | 'conflict';
+  readonly version: number | null;
+  readonly detail: string | null;
+}
+
+/** Why the checkpoint of a transaction was not written: the transaction is to be rolled back. */
+export class NotRecorded extends Error {
+  override readonly name = 'NotRecorded';
+
+  constructor(
+    readonly end:
+      | { readonly kind: 'denied'; readonly denied: Denied }
+      | { readonly kind: 'failed'; readonly error: unknown }
+      /** The same transaction, begun anew, may be recorded. */
+      | { readonly kind: 'again'; readonly error: unknown },
+  ) {
+    super('The checkpoint of a transaction was not written.');
+  }
+}
+
+export function checkpointStatement(schema: string): string {
+  return `SELECT "${schema}".checkpoint_transaction(p.marker, p.workflow_id, p.token, p.version, p.nonce, p.seq, p.name,
+  p.output, p.attempts, p.attempt_errors, p.elapsed_ms) AS reply
+FROM json_to_record($1::text::json) AS p (marker text, workflow_id text, token uuid, version int8, nonce uuid, seq int4,
+  name text, output text, attempts int4, attempt_errors text, elapsed_ms int4)`;
+}
+
+/**
+ * The last statement of a transaction: records the result under the check of token and version. The caller owns the execution's
+ * turn, and moves the version on when the transaction has committed.
+ *
+ * @throws NotRecorded, and whatever says that the connection is lost.
+ */
+export async function checkpointIn(
+  open: SourceTransaction,
+  statement: string,
+  ownership: Ownership,
+  record: StepRecord,
+  ids: { readonly marker: string; readonly nonce: string },
+): Promise<void> {
+  for (let tries = 0; ; tries++) {
+    const reply = await ask(open, statement, parameterOf(ownership, record, ids));
+    const refusal = JSON.parse(reply) as Refusal;
+    if (refusal.answer === 'recorded') return;
+    if (refusal.answer !== 'conflict' && refusal.answer !== 'locked') throw endOf(refusal);
+    // Somebody wrote without taking ownership. The transaction is whole: only the statement is tried again.
+    ownership.recordVersion = refusal.version ?? ownership.recordVersion;
+    const delay = CONFLICT_DELAYS_MS[tries];
+    if (delay === undefined) throw new NotRecorded({ kind: 'denied', denied: { kind: 'conflict' } });
+    await sleep(delay);
+  }
+}
+
+async function ask(open: SourceTransaction, statement: string, parameter: string): Promise<string> {
+  try {
+    return await open.reply(statement, parameter);
+  } catch (error) {
+    const state = sqlStateOf(error);
+    if (isConflict(error) || state === LOCK_NOT_AVAILABLE) throw new NotRecorded({ kind: 'again', error });
+    if (state === IN_FAILED_TRANSACTION) throw new NotRecorded({ kind: 'failed', error: aborted(error) });
+    if (state === undefined || !(await open.isAlive())) throw error;
+    throw new NotRecorded({
+      kind: 'failed',
+      error: new WriteRefusedError('The database refuses the result of a transaction, which was rolled back.', {
+        cause: error,
+      }),
+    });
+  }
+}
+
+export function aborted(cause: unknown): TransactionAbortedError {
+  return new TransactionAbortedError(
+    'A statement of the transaction failed, and its body returned all the same: everything was rolled back. Let the error ' +
+      'pass, or put what may fail into a savepoint.',
+    { cause },
+  );
+}
+
+function endOf({ answer, detail }: Refusal): NotRecorded {
+  switch (answer) {
+    case 'ended':
+      return new NotRecorded({
+        kind: 'failed',
+        error: new TransactionEndedError(
+          'The body ended the transaction that it was given: what it committed has no record. Leave COMMIT and ROLLBACK to Holdfast.',
+        ),
+      });
+    case 'nondeterminism':
+      return new NotRecorded({ kind: 'denied', denied: { kind: 'nondeterminism', found: detail ?? '' } });
+    case 'lost':
+    case 'missing':
+      return new NotRecorded({ kind: 'denied', denied: { kind: answer } });
+    default:
+      return new NotRecorded({ kind: 'denied', denied: { kind: 'conflict' } });
+  }
+}
+
+function parameterOf(
+  ownership: Ownership,
+  record: StepRecord,
+  { marker, nonce }: { readonly marker: string; readonly nonce: string },
+): string {
+  return JSON.stringify({
+    marker,
+    workflow_id: ownership.workflowId,
+    token: ownership.token,
+    version: ownership.recordVersion,
+    nonce,
+    seq: record.seq,
+    name: record.name,
+    output: record.output,
+    attempts: record.attempts,
+    attempt_errors: record.attemptErrors,
+    elapsed_ms: record.elapsedMs,
+  });
+}

@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import type { Driver } from '../../../drivers/driver.js';
+import { StoreClosedError } from '../../../errors/store-errors.js';
+import { DataSourceError } from '../../../errors/transaction-errors.js';
+import type { TransactionAnswer, TransactionJob, TransactionStore } from '../../transaction-store.js';
+import { askAgain } from '../ask-again.js';
+import { BodyRun } from './body-run.js';
+import { checkpointIn, checkpointStatement, NotRecorded } from './joined-transaction.js';
+import { Slots } from './slots.js';
+import type { SourceOptions, TransactionSource } from './source.js';
+import { tryUntilSettled, type TryEnd } from './transaction-tries.js';
+
+/**
+ * How long a transaction whose body has returned waits for the execution's turn, in milliseconds, before it begins anew with the
+ * turn in hand. It holds a connection meanwhile, and the write that has the turn may be waiting for one: without a bound, a pool
+ * that is used up would wait for itself.
+ */
+const TURN_WAIT_MS = 1_000;
+
+/** The turns of executions, as the writer keeps them. */
+export interface Turns {
+  takeTurn(token: string, waitMs: number): Promise<(() => void) | undefined>;
+}
+
+export interface PostgresTransactionsOptions {
+  readonly driver: Driver;
+  /** Validated by the caller, quoted here. */
+  readonly schema: string;
+  readonly turns: Turns;
+  readonly closing: AbortSignal;
+  /** Default idle timeout of transactions, in milliseconds. */
+  readonly idleTimeoutMs: number;
+  readonly own: TransactionSource;
+}
+
+/** Transactions of steps, on PostgreSQL. */
+export class PostgresTransactions implements TransactionStore {
+  readonly #options: PostgresTransactionsOptions;
+  readonly #statement: string;
+  readonly #slots = new Map<TransactionSource, Slots>();
+
+  constructor(options: PostgresTransactionsOptions) {
+    this.#options = options;
+    this.#statement = checkpointStatement(options.schema);
+  }
+
+  async run(job: TransactionJob): Promise<TransactionAnswer> {
+    const { closing, own } = this.#options;
+    if (job.dataSource !== undefined) throw new DataSourceError('There are no data sources here.');
+    return tryUntilSettled(job, closing, ({ turnFirst }) => this.#tryJoined(job, own, turnFirst));
+  }
+
+  async #tryJoined(job: TransactionJob, source: TransactionSource, turnFirst: boolean): Promise<TryEnd> {
+    const release = await this.#slotOf(source);
+    try {
+      this.#assertOpen();
+      const permission = job.mayRun();
+      if (permission !== undefined) await permission;
+      return job.modes.readOnly ? await this.#read(job, source) : await this.#join(job, source, turnFirst);
+    } finally {
+      release?.();
+    }
+  }
+
+  /** A transaction that may not write cannot record: its result is a checkpoint of its own. */
+  async #read(job: TransactionJob, source: TransactionSource): Promise<TryEnd> {
+    const body = new BodyRun(job);
+    try {
+      const record = await source.run(this.#begin(job, randomUUID()), (open) => body.run(open));
+      return { kind: 'settled', answer: { kind: 'to-record', record, isOwn: true } };
+    } catch (error) {
+      return body.endOf(error);
+    }
+  }
+
+  async #join(job: TransactionJob, source: TransactionSource, turnFirst: boolean): Promise<TryEnd> {
+    const { turns } = this.#options;
+    const { ownership } = job;
+    const ids = { marker: randomUUID(), nonce: randomUUID() };
+    const body = new BodyRun(job);
+    let release = turnFirst ? await turns.takeTurn(ownership.token, Infinity) : undefined;
+    const progress = { isCommitting: false };
+    try {
+      await source.run(this.#begin(job, ids.marker), async (open) => {
+        const record = await body.run(open);
+        release ??= await turns.takeTurn(ownership.token, TURN_WAIT_MS);
+        if (release === undefined) throw new NotRecorded({ kind: 'again', error: turnNotFree() });
+        await checkpointIn(open, this.#statement, ownership, record, ids);
+        progress.isCommitting = true;
+      });
+      ownership.recordVersion += 1;
+      return RECORDED;
+    } catch (error) {
+      // Whatever COMMIT was answered with, or not: what became of it is on record, or never will be.
+      if (!progress.isCommitting || !(await this.#isRecorded(job, ids.nonce))) return body.endOf(error);
+      ownership.recordVersion += 1;
+      return RECORDED;
+    } finally {
+      release?.();
+    }
+  }
+
+  /** Waits for the end of a transaction whose COMMIT was not answered, and finds out what became of it. */
+  async #isRecorded({ ownership, seq }: TransactionJob, nonce: string): Promise<boolean> {
+    const { driver, schema, closing } = this.#options;
+    const [row] = await askAgain<{ is_recorded: boolean }>(
+      driver,
+      closing,
+      `SELECT "${schema}".transaction_outcome($1::text, $2::int4, $3::uuid) AS is_recorded`,
+      [ownership.workflowId, seq, nonce],
+      { prepare: 'holdfast_transaction_outcome', forMs: Infinity },
+    );
+    return row?.is_recorded === true;
+  }
+
+  #begin({ modes, idleTimeoutMs }: TransactionJob, marker: string): SourceOptions {
+    return { ...modes, idleTimeoutMs: idleTimeoutMs ?? this.#options.idleTimeoutMs, marker };
+  }
+
+  async #slotOf(source: TransactionSource): Promise<(() => void) | undefined> {
+    if (source.slots === undefined) return undefined;
+    let slots = this.#slots.get(source);
+    if (slots === undefined) {
+      slots = new Slots(source.slots);
+      this.#slots.set(source, slots);
+    }
+    return slots.take();
+  }
+
+  #assertOpen(): void {
+    if (this.#options.closing.aborted) throw new StoreClosedError('The store is closed: no transaction was begun.');
+  }
+}
+
+const RECORDED: TryEnd = { kind: 'settled', answer: { kind: 'recorded' } };
+
+function turnNotFree(): Error {
+  return new Error('Another write of this workflow was under way for too long.');
+}

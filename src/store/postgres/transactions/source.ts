@@ -1,0 +1,42 @@
+import type { TransactionModes } from '../../../api/data-source.js';
+import { DataSourceError } from '../../../errors/transaction-errors.js';
+import type { OpenTransaction } from '../../transaction-store.js';
+
+/** How to begin a transaction. */
+export interface SourceOptions extends TransactionModes {
+  readonly idleTimeoutMs: number;
+  /** What the setting `holdfast.transaction` is until the transaction ends: see {@link SourceTransaction.reply}. */
+  readonly marker: string;
+}
+
+/** An open transaction that can be asked. */
+export interface SourceTransaction extends OpenTransaction {
+  /**
+   * Runs a statement with one parameter, `$1`, that returns one column, `reply`, and one row.
+   * @throws whatever the library throws; `sqlStateOf` knows what the server said.
+   */
+  reply(statement: string, parameter: string): Promise<string>;
+  /** Whether the connection is still there, as far as one can tell. For who has met an error. */
+  isAlive(): Promise<boolean>;
+}
+
+/** Where transactions run: a pool of ours or the caller's, or a library that owns its connections. */
+export interface TransactionSource {
+  /** How many transactions may be open at once; undefined: the pool sees to it. */
+  readonly slots: number | undefined;
+  /** Commits when `work` returns, rolls back when it throws, and throws that. */
+  run<Result>(options: SourceOptions, work: (open: SourceTransaction) => Promise<Result>): Promise<Result>;
+}
+
+/**
+ * Reads the one reply of a statement.
+ * @throws DataSourceError when the rows are not of the documented form: to take that for an answer would be to guess.
+ */
+export function replyOf(rows: unknown): string {
+  const row: unknown = Array.isArray(rows) ? rows[0] : undefined;
+  const reply: unknown = typeof row === 'object' && row !== null && 'reply' in row ? row.reply : undefined;
+  if (typeof reply === 'string') return reply;
+  throw new DataSourceError(
+    'The "query" of a data source has to return the rows as an array of objects: the statement has one column, "reply".',
+  );
+}

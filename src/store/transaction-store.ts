@@ -1,0 +1,48 @@
+import type { TransactionModes } from '../api/data-source.js';
+import type { Denied, Ownership, StepRecord } from './store.js';
+
+/** Where the bodies of `@Transaction` run, together with the record of their results. */
+export interface TransactionStore {
+  /**
+   * Runs the body in a transaction that records its result last, and commits. Serialisation failures, deadlocks and lost
+   * connections are dealt with by running the body again; a COMMIT without a reply is resolved to what became of it.
+   *
+   * @throws StoreClosedError
+   */
+  run(job: TransactionJob): Promise<TransactionAnswer>;
+}
+
+/** One attempt of one transaction of a workflow. */
+export interface TransactionJob {
+  readonly ownership: Ownership;
+  readonly seq: number;
+  readonly name: string;
+  readonly modes: TransactionModes;
+  /** Milliseconds; null: the default. */
+  readonly idleTimeoutMs: number | null;
+  /** The data source as the definition names it; undefined: the store's own connection. */
+  readonly dataSource: object | undefined;
+  /** Fires when the attempt is to end. */
+  readonly signal: AbortSignal;
+  /** Before each run of the body: resolves, or is undefined, when this execution still owns its workflow; else throws. */
+  readonly mayRun: () => Promise<void> | undefined;
+  /** Runs the body once; resolves with what is to be recorded. */
+  readonly body: (open: OpenTransaction) => Promise<StepRecord>;
+}
+
+/** An open transaction, as the body's host sees it. */
+export interface OpenTransaction {
+  /** What the user's library knows. */
+  readonly client: unknown;
+  /** To be called before `body` rejects although the user's code is still running, and may still use the client. */
+  readonly abandon: (cause: Error, running: Promise<unknown>) => void;
+}
+
+export type TransactionAnswer =
+  /** Committed together with the record of its result. */
+  | { readonly kind: 'recorded' }
+  /** Committed, and its result is still to be recorded; not `isOwn`: it is that of an earlier run of this call. */
+  | { readonly kind: 'to-record'; readonly record: StepRecord; readonly isOwn: boolean }
+  /** Rolled back: what the body threw, or why its result could not be recorded. */
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | Denied;
