@@ -74,7 +74,13 @@ export class SharedParts {
     this.waiter = new OutcomeWaiter(this.store, pollMs);
     this.messaging = new Messaging({ driver, schema, store: this.store, serializer, pollMs, engine });
     this.streamWatcher = new StreamWatcher(this.store.streams, pollMs);
-    this.admin = new Admin({ store: this.#adminStore, cancelledError, decode: (text) => serializer.decode(text) });
+    this.admin = new Admin({
+      store: this.#adminStore,
+      cancelledError,
+      decode: (text) => serializer.decode(text),
+      encode: (value) => serializer.encode(value),
+      encodeError: (thrown) => serializer.encodeError(thrown),
+    });
     this.queues = new Queues(this.queueStore);
     this.enqueuer = new Enqueuer({ store: this.queueStore, prepare, serializer, handleOf });
     this.schedules = new Schedules({

@@ -4,6 +4,8 @@
 -- p_root and p_by name the workflow and the verb that this cascades from; null: these were asked for themselves, and only
 -- what lies below them is a cascade. p_children is 'cancel', or 'keep' to stop at the first level.
 --
+-- A workflow of which it is unknown what became of a step stays listed for attention: the effect may be there.
+--
 -- Why it has this shape:
 -- * A row is locked by a statement of its own, with the status predicate. A claim that commits while that statement waits
 --   has written an ownership row which only a later statement sees.
@@ -45,7 +47,10 @@ BEGIN
 
     UPDATE workflow_status s
        SET status = 'CANCELLED', owner_token = NULL, record_version = s.record_version + 1, wake_at = NULL,
-           attention = NULL, attention_detail = NULL, updated_at = v_now, completed_at = v_now
+           (attention, attention_detail) = (
+             SELECT CASE WHEN u.detail IS NOT NULL THEN 'OUTCOME_UNKNOWN' END, u.detail
+               FROM unknown_outcomes(s.workflow_id) AS u (detail)),
+           updated_at = v_now, completed_at = v_now
      WHERE s.workflow_id = ANY (v_level);
     DELETE FROM workflow_wait w WHERE w.waiter_id = ANY (v_level);
     PERFORM wake_waiters(v_level);

@@ -86,7 +86,8 @@ BEGIN
   SELECT p_new_id, i.seq, i.name, i.kind, i.child_id, i.wake_at, b.place, 0, i.nonce, i.recorded_at
     FROM record_before(p_workflow_id, p_from_step) b
     JOIN step_intent i ON i.workflow_id = p_workflow_id AND i.seq = b.seq
-   WHERE NOT b.complete;
+   -- A step of which nobody knows what became of it is the source's: the fork runs it itself, under a key of its own.
+   WHERE NOT b.complete AND i.kind <> 'step';
   INSERT INTO stream_entry (workflow_id, stream, entry_offset, value, seq, attempt, once_place, epoch, nonce, written_at)
   SELECT p_new_id, e.stream, row_number() OVER (PARTITION BY e.stream ORDER BY e.entry_offset) - 1, e.value, e.seq, e.attempt,
          e.once_place, 0, e.nonce, e.written_at

@@ -64,6 +64,19 @@ export interface AdminOperations {
   rewind(workflowId: string, options: RewindRequest): Promise<ControlResult>;
 
   /**
+   * Says what became of a step that no live execution is running: of one whose outcome is unknown, or of one whose failure is the
+   * last thing that the workflow has recorded. In the second case, and with `resume`, the workflow goes on from there.
+   *
+   * @throws WorkflowNotFoundError
+   * @throws WorkflowStateError while a live execution owns the workflow: cancel it first, or wait until it is blocked. Also when it
+   * is to go on and has ended with an outcome that does not come from the step.
+   * @throws StepNotFoundError when nothing is recorded under that number, or something else than a step.
+   * @throws StepRecordedError when it has a result, or the workflow has gone on from its error: rewind or fork it.
+   * @throws ValueNotSerializableError, PayloadTooLargeError
+   */
+  repairStep(workflowId: string, options: RepairRequest): Promise<ControlResult>;
+
+  /**
    * Makes a new workflow that has the input of this one and its results before step `fromStep`, and goes on from there.
    * This one is not changed.
    *
@@ -140,6 +153,30 @@ export interface SetAppVersionRequest extends ControlRequest {
 export interface RewindRequest extends ControlRequest {
   /** Number of the first step that is to run again: 0 (after `continueAsNew`: `firstStep`) is the first step; the number after the last one keeps them all. */
   readonly toStep: number;
+}
+
+/**
+ * What a person knows of a step.
+ *
+ * - `happened`: its effect is there, and `result` is its result.
+ * - `failed`: its effect is not there, and `error` is what the workflow's code gets.
+ * - `didNotHappen`: its effect is not there. Its body is run again.
+ * - `skip`: whatever became of it, the workflow goes on with `result` (default: undefined). The record shows 0 attempts.
+ * - `retry`: whatever became of it, its body is run again, under the idempotency key that it had.
+ */
+export type StepRepair =
+  | { readonly happened: true; readonly result: unknown }
+  | { readonly failed: true; readonly error: unknown }
+  | { readonly didNotHappen: true }
+  | { readonly skip: true; readonly result?: unknown }
+  | { readonly retry: true };
+
+export interface RepairRequest extends ControlRequest {
+  /** Number of the step, as in `steps`. */
+  readonly seq: number;
+  readonly repair: StepRepair;
+  /** Has the workflow go on at once. Default `false`: it stays as it is, so that more can be repaired. */
+  readonly resume?: boolean;
 }
 
 export interface ForkRequest extends ControlRequest {
@@ -303,8 +340,9 @@ export interface StepDetails {
   readonly name: string;
   /** `step`, `value` (now, random, uuid), `sleep`, `workflow` (a child's outcome), `start` (a child), `outcome`, `patch`. */
   readonly kind: string;
-  /** False: it has no result yet. */
+  /** False: it has no result yet. A `step` whose outcome is unknown is one of these, unless an execution is just running it. */
   readonly complete: boolean;
+  /** 0 of a complete step: it was skipped by hand. Of one that is not: the runs that ended without anybody knowing. */
   readonly attempts: number;
   readonly childId: string | null;
   /** When a sleep ends. */

@@ -16,6 +16,7 @@ import type {
   Page,
   PageRequest,
   PrioritizeRequest,
+  RepairRequest,
   RewindRequest,
   SetAppVersionRequest,
   StepDetails,
@@ -26,10 +27,11 @@ import type {
 import { parseArgument, SCHEMAS } from './arguments.js';
 import { type ControlVerb, resultOf } from './control-result.js';
 import { fleetOverview } from './fleet-overview.js';
+import { repairRecord, type ValueWriter } from './step-repair.js';
 import { auditDetails, stepDetails, type ValueReader, workflowDetails } from './details.js';
 
 /** What an {@link Admin} is made of. */
-export interface AdminParts extends ValueReader {
+export interface AdminParts extends ValueReader, ValueWriter {
   /** Stays the caller's to close. */
   readonly store: AdminStore;
   /** The stored form of the error that cancelled workflows end with. */
@@ -86,6 +88,14 @@ export class Admin implements AdminOperations {
     checkWorkflowId(workflowId);
     const request = { toStep: storable(toStep), childError: this.#parts.cancelledError };
     return resultOf('rewind', workflowId, await this.#parts.store.rewind(workflowId, causeOf(by), request));
+  }
+
+  async repairStep(workflowId: string, options: RepairRequest): Promise<ControlResult> {
+    const { seq, repair, resume, ...by } = parseArgument(SCHEMAS.repair, options, 'The options of repairStep');
+    checkWorkflowId(workflowId);
+    const record = await repairRecord(repair, this.#parts);
+    const request = { ...record, seq: storable(seq), resume };
+    return resultOf('repairStep', workflowId, await this.#parts.store.repairStep(workflowId, causeOf(by), request));
   }
 
   async fork(workflowId: string, options: ForkRequest): Promise<ForkResult> {

@@ -69,6 +69,7 @@ export const SCHEMAS = {
   }),
   setAppVersion: z.strictObject({ ...cause, appVersion: text(0, LONGEST_APP_VERSION_BYTES) }),
   rewind: z.strictObject({ ...cause, toStep: step }),
+  repair: z.strictObject({ ...cause, seq: step, repair: z.unknown(), resume: z.boolean().default(false) }),
   fork: z.strictObject({
     ...cause,
     fromStep: step,

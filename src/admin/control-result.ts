@@ -1,10 +1,16 @@
-import { StepNotFoundError, WorkflowExistsError, WorkflowStateError } from '../errors/admin-errors.js';
+import {
+  StepNotFoundError,
+  StepRecordedError,
+  WorkflowExistsError,
+  WorkflowStateError,
+} from '../errors/admin-errors.js';
 import type { HoldfastError } from '../errors/holdfast-error.js';
 import { notFound } from '../engine/not-found.js';
 import type { ControlAnswer, ControlRefusal } from '../store/admin-store.js';
 import type { ControlResult } from './admin-api.js';
 
-export type ControlVerb = 'cancel' | 'resume' | 'prioritize' | 'setAppVersion' | 'rewind' | 'fork' | 'delete';
+export type ControlVerb =
+  'cancel' | 'resume' | 'prioritize' | 'setAppVersion' | 'rewind' | 'repairStep' | 'fork' | 'delete';
 
 /** What the caller is told of a store's answer. @throws what the verb documents */
 export function resultOf(verb: ControlVerb, workflowId: string, answer: ControlAnswer): ControlResult {
@@ -30,6 +36,25 @@ function refusalError(verb: ControlVerb, workflowId: string, status: string, ref
     case 'step':
       return new StepNotFoundError(
         `Workflow "${workflowId}" has no such step: choose a number from ${String(refusal.first)} to ${String(refusal.last)}.`,
+      );
+    case 'unrecorded':
+      return new StepNotFoundError(`Workflow "${workflowId}" has recorded no step of that number: see admin.steps.`);
+    case 'kind':
+      return new StepNotFoundError(
+        `What workflow "${workflowId}" has recorded under that number is no step (${refusal.found}), and cannot be repaired.`,
+      );
+    case 'recorded':
+      return new StepRecordedError(
+        `That step of workflow "${workflowId}" has a result, which never changes. Rewind or fork the workflow to run it again.`,
+      );
+    case 'overtaken':
+      return new StepRecordedError(
+        `Workflow "${workflowId}" has gone on from the error of that step (with number ${refusal.by}). Rewind or fork it to run the step again.`,
+      );
+    case 'owned':
+      return new WorkflowStateError(
+        `A live execution owns workflow "${workflowId}". Wait until it is blocked or has ended, or cancel it first.`,
+        { status, verb },
       );
     case 'exists':
       return new WorkflowExistsError('The ID that the fork is to have is taken: choose another one.');

@@ -1,8 +1,15 @@
 import { InvalidArgumentError } from '../errors/admin-errors.js';
+import { StepUnderWayError } from '../errors/step-errors.js';
 import type { WorkflowDefinition } from './definitions.js';
 import { orRecordFailure } from './durable-calls.js';
 import type { RunningExecution } from './execution-host.js';
 import { prepareStart } from './prepare-start.js';
+
+function stepUnderWay(): StepUnderWayError {
+  return new StepUnderWayError(
+    'A step that must not be repeated blindly is under way: its intent would be lost with the history. Await it before continueAsNew.',
+  );
+}
 
 /**
  * Ends the run and has the workflow begin anew with other arguments. It is a numbered call, since it can fail for its arguments:
@@ -23,9 +30,10 @@ export function continueAsNew(
     const replaying = execution.replayOver();
     if (replaying !== undefined) await replaying;
     const step = { seq, name: definition.name, kind: 'continue', childId: null, startedAt: performance.now() } as const;
-    const { input } = await orRecordFailure(execution, step, () =>
-      prepareStart(definition, args, {}, workflowId, host.serializer),
-    );
+    const { input } = await orRecordFailure(execution, step, () => {
+      if (execution.leavesUnknown) throw stepUnderWay();
+      return prepareStart(definition, args, {}, workflowId, host.serializer);
+    });
     await execution.continueWith(input);
     // The end of the execution has rejected this call.
     return new Promise<never>(() => undefined);

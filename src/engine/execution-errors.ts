@@ -1,3 +1,4 @@
+import { PayloadCodecError } from '../errors/value-errors.js';
 import {
   OwnershipLostError,
   StepNondeterminismError,
@@ -51,6 +52,18 @@ export function otherCall(
   const isOther = childId !== undefined && recorded.childId !== childId;
   if (recorded.kind === kind && recorded.name === name && !isOther) return undefined;
   return `the code calls ${kind} "${name}"${isOther ? ` of "${childId}"` : ''} there`;
+}
+
+/** What came of a call cannot be turned into something to record: attention, detail and error of the block. */
+export function unrecordable(error: unknown): [attention: string, detail: string, error: Error] {
+  const isCodec = error instanceof PayloadCodecError;
+  return [
+    isCodec ? error.code : 'ENGINE_FAILURE',
+    isCodec
+      ? `${error.message} Mend it, and resume: what could not be recorded is done again.`
+      : 'An unexpected error stopped the execution. Resume it to try again.',
+    asError(error),
+  ];
 }
 
 export function asError(thrown: unknown): Error {

@@ -48,6 +48,8 @@ export interface RunningExecution {
   lose(reason?: string): void;
   /** False once nothing can be called any more. */
   readonly isRunning: boolean;
+  /** Whether a step is under way whose intent is on record: its outcome would be unknown. */
+  readonly leavesUnknown: boolean;
   /** Brings entries of streams to the store in the order of the calls. */
   readonly streamOrder: InOrder;
   context(): WorkflowContext;

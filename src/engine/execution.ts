@@ -1,7 +1,6 @@
 import type { WorkflowContext } from '../api/context.js';
 import { WriteRefusedError, type StepNondeterminismError } from '../errors/workflow-errors.js';
 import { codeOf } from '../errors/error-code.js';
-import { PayloadCodecError } from '../errors/value-errors.js';
 import type {
   Denied,
   NextRun,
@@ -125,14 +124,7 @@ export class Execution implements RunningExecution {
 
   /** What came of the workflow, or of a step of it, cannot be turned into something to record. */
   blockUnrecordable(error: unknown): void {
-    const isCodec = error instanceof PayloadCodecError;
-    this.block(
-      isCodec ? error.code : 'ENGINE_FAILURE',
-      isCodec
-        ? `${error.message} Mend it, and resume: what could not be recorded is done again.`
-        : 'An unexpected error stopped the execution. Resume it to try again.',
-      why.asError(error),
-    );
+    this.block(...why.unrecordable(error));
   }
 
   async #runToEnd(): Promise<void> {
@@ -297,6 +289,10 @@ export class Execution implements RunningExecution {
     return undefined;
   }
 
+  get leavesUnknown(): boolean {
+    return this.#open.leaveUnknown;
+  }
+
   get stalledMs(): number {
     return this.#open.stalledMs;
   }
@@ -377,7 +373,7 @@ export class Execution implements RunningExecution {
   }
 
   #finish(found: OutcomeRecord, reason?: Error): Promise<void> {
-    const outcome = this.#open.leaveUnknown ? { ...found, attention: found.attention ?? 'OUTCOME_UNKNOWN' } : found;
+    const outcome = this.leavesUnknown ? { ...found, attention: found.attention ?? 'OUTCOME_UNKNOWN' } : found;
     return this.#end(reason, { kind: 'completed', outcome }, () => this.#host.store.complete(this.ownership, outcome));
   }
 

@@ -117,7 +117,7 @@ export function deprecatePatch(name: string): Promise<void> {
  * });
  *
  * @throws InvalidArgumentError when `self` is another workflow, SchemaViolationError, ValueNotSerializableError,
- *   PayloadTooLargeError: the run goes on then. OutsideWorkflowError.
+ *   PayloadTooLargeError, StepUnderWayError: the run goes on then. OutsideWorkflowError.
  */
 export function continueAsNew<Arguments extends unknown[]>(
   self: (...args: Arguments) => Promise<unknown>,

@@ -37,6 +37,12 @@ export class WorkflowExistsError extends HoldfastError {
   override readonly name = 'WorkflowExistsError';
 }
 
+/** The step has a result that the workflow has gone on from: it never changes. Nothing was written. */
+export class StepRecordedError extends HoldfastError {
+  override readonly code = 'STEP_RECORDED';
+  override readonly name = 'StepRecordedError';
+}
+
 /** The workflow has not recorded this step. Nothing was written. */
 export class StepNotFoundError extends HoldfastError {
   override readonly code = 'STEP_NOT_FOUND';

@@ -60,3 +60,12 @@ export class InvalidReconciliationError extends HoldfastError {
   override readonly code = 'RECONCILIATION_INVALID';
   override readonly name = 'InvalidReconciliationError';
 }
+
+/**
+ * continueAsNew was called while a step with `reconcile` or `atMostOnce` was under way: the history, and with it the intent of that
+ * step, would be gone. The run goes on.
+ */
+export class StepUnderWayError extends HoldfastError {
+  override readonly code = 'STEP_UNDER_WAY';
+  override readonly name = 'StepUnderWayError';
+}

@@ -23,6 +23,7 @@ export interface ControlStore {
     appVersion: string,
   ): Promise<readonly ControlAnswer[]>;
   rewind(workflowId: string, by: ControlCause, options: RewindOptions): Promise<ControlAnswer>;
+  repairStep(workflowId: string, by: ControlCause, repair: RepairOptions): Promise<ControlAnswer>;
   fork(workflowId: string, by: ControlCause, options: ForkOptions): Promise<ControlAnswer>;
   delete(workflowIds: readonly string[], by: ControlCause, options: DeleteOptions): Promise<readonly ControlAnswer[]>;
 }
@@ -62,6 +63,14 @@ export interface RewindOptions {
   readonly childError: string;
 }
 
+/** What a person says of a step. Texts are encoded values. */
+export type RepairRecord =
+  | { readonly repair: 'result' | 'skip'; readonly output: string; readonly error: null }
+  | { readonly repair: 'error'; readonly output: null; readonly error: string }
+  | { readonly repair: 'not-happened' | 'retry'; readonly output: null; readonly error: null };
+
+export type RepairOptions = RepairRecord & { readonly seq: number; readonly resume: boolean };
+
 export interface ForkOptions {
   readonly fromStep: number;
   readonly workflowId: string;
@@ -90,6 +99,16 @@ export type ControlRefusal =
   | { readonly kind: 'step'; readonly first: number; readonly last: number }
   /** The new ID is taken. */
   | { readonly kind: 'exists' }
+  /** Nothing is recorded under that number. */
+  | { readonly kind: 'unrecorded' }
+  /** What is recorded under that number is no step. */
+  | { readonly kind: 'kind'; readonly found: string }
+  /** The step has a result. */
+  | { readonly kind: 'recorded' }
+  /** The workflow has gone on from the step's error: `by` is the number of something recorded later. */
+  | { readonly kind: 'overtaken'; readonly by: string }
+  /** A live execution owns the workflow. */
+  | { readonly kind: 'owned' }
   /** A workflow that has not ended waits for this one, or may ask for its outcome. */
   | { readonly kind: 'awaited'; readonly by: string };
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import {
+  continueAsNew,
   defineWorkflow,
   HoldfastError,
   NonRetryableError,
@@ -10,6 +11,7 @@ import {
   StepDidNotHappenError,
   StepRetriesExhaustedError,
   StepTimeoutError,
+  StepUnderWayError,
   workflow,
   type Holdfast,
   type Reconciliation,
@@ -356,4 +358,166 @@ test.each<[string, Record<string, unknown>]>([
   expect(() => runStep('charge', () => Promise.resolve('x'), options)).toThrow(
     expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
   );
+});
+
+test('continueAsNew is refused while such a step is under way, and the run goes on', async () => {
+  const begun = gate();
+  const release = gate<string>();
+  effects.body = () => {
+    begun.open();
+    return release.opened;
+  };
+  let refused: unknown;
+  const name = `unknown-${String(++count)}`;
+  const definition: (again: boolean) => Promise<string> = defineWorkflow(name, async (again: boolean) => {
+    if (again) return 'next run';
+    const charging = charge({ atMostOnce: true });
+    await begun.opened;
+    await continueAsNew(definition, true).catch((error: unknown) => {
+      refused = error;
+    });
+    release.open('charged');
+    await charging;
+    return continueAsNew(definition, true);
+  });
+  const holdfast = await bed.launch({ workflows: [definition], executorId: name });
+  expect(await (await holdfast.start(definition, { workflowId: name }, false)).result()).toBe('next run');
+  expect(refused).toBeInstanceOf(StepUnderWayError);
+});
+
+test('a workflow that runs out of time while a step is under way ends with its error, and is listed', async () => {
+  const name = `unknown-${String(++count)}`;
+  const begun = gate();
+  effects.body = () => {
+    begun.open();
+    return new Promise(() => undefined);
+  };
+  const definition = defineWorkflow(name, () => charge(withReconcile()), { timeout: 300 });
+  const holdfast = await bed.launch({ workflows: [definition], executorId: name });
+  const handle = await holdfast.start(definition, { workflowId: name });
+  await begun.opened;
+  await expect(handle.result()).rejects.toMatchObject({ code: 'WORKFLOW_TIMEOUT' });
+  const { status, attention } = await holdfast.admin.get(name);
+  expect([status, attention?.code]).toEqual(['ERROR', 'OUTCOME_UNKNOWN']);
+});
+
+test('a workflow that is cancelled while a step is under way is listed; resumed, it asks before anything else', async () => {
+  const name = `unknown-${String(++count)}`;
+  const begun = gate();
+  effects.body = () => {
+    begun.open();
+    return new Promise(() => undefined);
+  };
+  const definition = defineWorkflow(name, () => charge(withReconcile()));
+  const holdfast = await bed.launch({ workflows: [definition], executorId: name });
+  const handle = await holdfast.start(definition, { workflowId: name });
+  await begun.opened;
+  await holdfast.admin.cancel(name);
+  expect((await holdfast.admin.get(name)).attention?.code).toBe('OUTCOME_UNKNOWN');
+  effects.answer = () => Promise.resolve({ happened: true, result: 'it had happened' });
+  await holdfast.admin.resume(name);
+  expect(await handle.result()).toBe('it had happened');
+  expect(effects.bodies).toHaveLength(1);
+  expect((await holdfast.admin.get(name)).attention).toBeNull();
+});
+
+test('shut down in the body: the intent stays, and the next owner asks', async () => {
+  const name = `unknown-${String(++count)}`;
+  const begun = gate();
+  effects.body = () => {
+    begun.open();
+    return new Promise(() => undefined);
+  };
+  effects.answer = () => Promise.resolve({ happened: true, result: 'it had happened' });
+  const definition = defineWorkflow(name, () => charge(withReconcile()));
+  const first = await bed.launch({ workflows: [definition], executorId: name });
+  await first.start(definition, { workflowId: name });
+  await begun.opened;
+  await first.close();
+  const second = await bed.launch({ workflows: [definition], executorId: `${name} again` });
+  expect(await second.handle(name).result()).toBe('it had happened');
+  expect(effects.bodies).toHaveLength(1);
+});
+
+test('a loser of a race whose outcome is unknown is asked for on replay, and the winner is the same', async () => {
+  const name = `unknown-${String(++count)}`;
+  const begun = gate();
+  const hold = gate();
+  effects.body = () => {
+    begun.open();
+    return new Promise(() => undefined);
+  };
+  effects.answer = () => Promise.resolve({ happened: true, result: 'charged' });
+  const definition = defineWorkflow(name, async () => {
+    const charging = charge(withReconcile());
+    await begun.opened;
+    const winner = await Promise.race([charging, runStep('fast', () => Promise.resolve('fast'))]);
+    await runStep('hold', async () => {
+      if (workflow().epoch === 1) await hold.opened;
+    });
+    return [winner, await charging];
+  });
+  const zombie = await bed.launch({ workflows: [definition], executorId: name, pollInterval: '1h' });
+  (await zombie.start(definition, { workflowId: name })).result().catch(() => undefined);
+  await waitUntil(
+    async () => (await zombie.admin.steps(name)).items.some((one) => one.name === 'fast' && one.complete),
+    'the race is won',
+  );
+  const owner = await bed.launch({ workflows: [definition], executorId: `${name} owner` });
+  await bed.expireLease(name);
+  expect(await owner.handle(name).result()).toEqual(['fast', 'charged']);
+  expect(effects.bodies).toHaveLength(1);
+  hold.open();
+});
+
+test('repaired and resumed in one call, the workflow goes on with what the person has said', async () => {
+  const one = await run({ atMostOnce: true });
+  await blocked(one);
+  const repair = { happened: true, result: 'by hand' } as const;
+  await one.holdfast.admin.repairStep(one.workflowId, { seq: 0, repair, resume: true });
+  expect(await one.result).toBe('by hand');
+  expect(effects.bodies).toHaveLength(1);
+});
+
+test('a person says that it did not happen: the body is run again, under the same key', async () => {
+  const one = await run({ atMostOnce: true });
+  await blocked(one);
+  effects.body = () => Promise.resolve('charged');
+  await one.holdfast.admin.repairStep(one.workflowId, { seq: 0, repair: { didNotHappen: true }, resume: true });
+  expect(await one.result).toBe('charged');
+  expect(effects.bodies).toHaveLength(2);
+  expect(new Set(effects.bodies).size).toBe(1);
+});
+
+test('a failed step is retried, skipped, or given its true result, and the workflow goes on from there', async () => {
+  for (const [repair, result] of [
+    [{ retry: true }, 'charged'],
+    [{ skip: true, result: 'skipped' }, 'skipped'],
+    [{ happened: true, result: 'it had happened' }, 'it had happened'],
+  ] as const) {
+    effects.body = () => Promise.reject(new Error('declined'));
+    const one = await run({});
+    await expect(one.result).rejects.toThrow('declined');
+    effects.body = () => Promise.resolve('charged');
+    await one.holdfast.admin.repairStep(one.workflowId, { seq: 0, repair });
+    expect(await one.holdfast.handle(one.workflowId).result()).toBe(result);
+  }
+});
+
+test('a workflow that a live execution owns cannot be repaired', async () => {
+  const begun = gate();
+  const release = gate<string>();
+  effects.body = () => {
+    begun.open();
+    return release.opened;
+  };
+  const one = await run(withReconcile());
+  await begun.opened;
+  const repair = { didNotHappen: true } as const;
+  await expect(one.holdfast.admin.repairStep(one.workflowId, { seq: 0, repair })).rejects.toMatchObject({
+    code: 'WORKFLOW_STATE',
+    status: 'PENDING',
+  });
+  release.open('charged');
+  expect(await one.result).toBe('charged');
 });

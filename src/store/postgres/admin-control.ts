@@ -197,8 +197,15 @@ function refusalOf({ refusal, detail }: ControlRow): ControlRefusal {
     }
     case 'awaited':
       return { kind: 'awaited', by: detail ?? '' };
+    case 'kind':
+      return { kind: 'kind', found: detail ?? '' };
+    case 'overtaken':
+      return { kind: 'overtaken', by: detail ?? '' };
     case 'exists':
     case 'status':
+    case 'unrecorded':
+    case 'recorded':
+    case 'owned':
       return { kind: refusal };
     case null:
       throw new TypeError('A control function refused without saying why.');

@@ -12,6 +12,7 @@ import type {
   OwnershipRow,
   PageQuery,
   RecordPage,
+  RepairOptions,
   RewindOptions,
   StepRow,
   UnservedVersionRow,
@@ -62,6 +63,20 @@ export class PostgresAdminStore implements AdminStore {
 
   rewind(workflowId: string, by: ControlCause, { toStep, childError }: RewindOptions): Promise<ControlAnswer> {
     return this.#sendOne(workflowId, 'rewind_workflow', by, ['int4', toStep], ['text', childError]);
+  }
+
+  repairStep(workflowId: string, by: ControlCause, options: RepairOptions): Promise<ControlAnswer> {
+    const { seq, repair, output, error, resume } = options;
+    return this.#sendOne(
+      workflowId,
+      'repair_step',
+      by,
+      ['int4', seq],
+      ['text', repair],
+      ['text', output],
+      ['text', error],
+      ['bool', resume],
+    );
   }
 
   fork(workflowId: string, by: ControlCause, options: ForkOptions): Promise<ControlAnswer> {

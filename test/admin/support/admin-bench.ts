@@ -3,7 +3,7 @@ import type { Driver, SqlParameter, SqlRow } from '../../../src/drivers/driver.j
 import { createPgDriver } from '../../../src/drivers/pg-driver.js';
 import { PostgresAdminStore } from '../../../src/store/postgres/postgres-admin-store.js';
 import { migrateSchema } from '../../../src/store/postgres/migrate.js';
-import { decodeValue, encodeValue } from '../../../src/values/index.js';
+import { decodeValue, encodeError, encodeValue } from '../../../src/values/index.js';
 import { createTestDatabase } from '../../support/database.js';
 
 export const SCHEMA = 'holdfast';
@@ -63,5 +63,11 @@ export async function openAdminBench(): Promise<AdminBench> {
 }
 
 export function adminOn(store: PostgresAdminStore): Admin {
-  return new Admin({ store, cancelledError: CANCELLED_ERROR, decode: (text) => decodeValue(text) });
+  return new Admin({
+    store,
+    cancelledError: CANCELLED_ERROR,
+    decode: (text) => decodeValue(text),
+    encode: (value) => encodeValue(value),
+    encodeError: (thrown) => encodeError(thrown),
+  });
 }
