@@ -4,6 +4,7 @@ import type { Duration } from './api/duration.js';
 import type { EnqueueResult } from './api/enqueue-result.js';
 import type { LeaseOperations } from './api/lease.js';
 import type { GetEventOptions, SendOptions } from './api/messages.js';
+import type { OutboxOperations } from './api/outbox.js';
 import type { EnqueueItem, EnqueueOptions, QueueOperations } from './api/queue.js';
 import type { ScheduleOperations } from './api/schedule.js';
 import type { ReadStreamOptions, StreamEntry } from './api/stream.js';
@@ -51,6 +52,8 @@ export class HoldfastClient {
   readonly schedules: ScheduleOperations;
   /** Named leases, leader election and fences. */
   readonly leases: LeaseOperations;
+  /** Adds events for the outside world; executors deliver them. */
+  readonly outbox: OutboxOperations;
   readonly #parts: SharedParts;
   #closed: Promise<void> | undefined;
 
@@ -83,10 +86,17 @@ export class HoldfastClient {
 
   private constructor(parts: SharedParts) {
     this.#parts = parts;
-    ({ admin: this.admin, queues: this.queues, schedules: this.schedules, leases: this.leases } = parts);
+    ({
+      admin: this.admin,
+      queues: this.queues,
+      schedules: this.schedules,
+      leases: this.leases,
+      outbox: this.outbox,
+    } = parts);
     parts.store.subscribe({
       ...parts.hints(),
       onQueries: () => undefined,
+      onOutbox: () => undefined,
       onWork: () => undefined,
       onSchedules: () => undefined,
     });

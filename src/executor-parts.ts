@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from './api/logger.js';
 import type { Catalog } from './engine/catalog.js';
+import { Relay } from './effects/relay.js';
 import { Engine } from './engine/engine.js';
 import { within } from './engine/timer.js';
 import { encodeFixedErrors, type FixedErrors } from './fixed-errors.js';
@@ -46,6 +47,7 @@ export class ExecutorParts {
   readonly shared: SharedParts;
   readonly engine: Engine;
   readonly executor: Executor;
+  readonly relay: Relay;
   readonly #scheduler: Scheduler;
   readonly #queryDesk: QueryDesk;
   readonly #sweeper: DeduplicationSweeper;
@@ -88,7 +90,7 @@ export class ExecutorParts {
       heldBy: () => this.executor.identity.executorId,
       onFired,
     });
-    const { store, waiter, messaging, queueStore, scheduleStore } = this.shared;
+    const { store, waiter, messaging, queueStore, scheduleStore, outboxStore } = this.shared;
     this.executor = this.#makeExecutor(opened);
     this.engine = new Engine({
       store,
@@ -110,6 +112,7 @@ export class ExecutorParts {
       cancelledError: errors.cancelled,
       onFired,
     });
+    this.relay = new Relay({ store: outboxStore, serializer, logger, settings: settings.outbox, pollMs });
     this.#signals = new ShutdownSignals({ signals: options.shutdownOn ?? [], close: () => this.close(), logger });
   }
 
@@ -128,6 +131,7 @@ export class ExecutorParts {
     this.#sweeper.start();
     this.#scheduler.start();
     this.#queryDesk.start();
+    this.relay.start();
     this.#signals.start();
   }
 
@@ -136,9 +140,10 @@ export class ExecutorParts {
     this.engine.stopAccepting();
     await within(this.executor.stopClaiming(drainMs), FINAL_DRAIN_MS);
     await within(Promise.all([this.#sweeper.stop(), this.#scheduler.stop()]), FINAL_DRAIN_MS);
-    await within(this.engine.idle(), drainMs);
+    // Events that workflows still add are left to others.
+    await within(Promise.all([this.engine.idle(), this.relay.drain()]), drainMs);
     await within(this.engine.giveBackAll(), FINAL_DRAIN_MS);
-    await within(Promise.all([this.shared.leases.close(), this.#queryDesk.stop()]), FINAL_DRAIN_MS);
+    await within(Promise.all([this.shared.leases.close(), this.#queryDesk.stop(), this.relay.stop()]), FINAL_DRAIN_MS);
     await within(this.executor.deregister(), FINAL_DRAIN_MS);
     await this.shared.close({ drainMs: FINAL_DRAIN_MS });
     this.#signals.stop();
@@ -161,11 +166,15 @@ export class ExecutorParts {
       onSchedules: () => {
         this.#scheduler.wake();
       },
+      onOutbox: () => {
+        this.relay.wake();
+      },
       onGap: () => {
         hints.onGap();
         this.#queryDesk.wake(null);
         this.executor.wake();
         this.#scheduler.wake();
+        this.relay.wake();
       },
     };
   }

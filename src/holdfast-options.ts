@@ -7,6 +7,7 @@ import type { Logger } from './api/logger.js';
 import type { ShutdownSignal } from './shutdown-signals.js';
 import type { QueueDefinition } from './api/queue.js';
 import type { AnySchedule } from './api/schedule.js';
+import type { OutboxSettings } from './api/outbox.js';
 
 /** What `Holdfast.launch` takes. Everything but `workflows` has a default. */
 export interface HoldfastOptions {
@@ -25,6 +26,11 @@ export interface HoldfastOptions {
    * moves the next tick of another. One that is declared no more stays, until it is deleted. Default: none.
    */
   readonly schedules?: readonly AnySchedule[];
+  /**
+   * Handlers by topic that deliver events of the outbox. Events of other topics are left to executors that have a handler for them.
+   * Default: none.
+   */
+  readonly outbox?: OutboxSettings;
   /**
    * Where the records are: a connection string, a `Pool` of `pg`, or an `sql` of `postgres`. A pool that is given stays the
    * caller's: Holdfast does not end it. Default: the environment variable `DATABASE_URL`; without that, an embedded

@@ -4,6 +4,7 @@ import type { EnqueueResult } from './api/enqueue-result.js';
 import type { LeaseOperations } from './api/lease.js';
 import type { GetEventOptions, SendOptions } from './api/messages.js';
 import type { MetricsSnapshot } from './api/metrics.js';
+import type { OutboxOperations } from './api/outbox.js';
 import type { EnqueueItem, EnqueueOptions, QueueOperations } from './api/queue.js';
 import type { AnySchedule, CheckedSchedules, ScheduleOperations } from './api/schedule.js';
 import type { ReadStreamOptions, StreamEntry } from './api/stream.js';
@@ -47,6 +48,8 @@ export class Holdfast {
   readonly schedules: ScheduleOperations;
   /** Named leases, leader election and fences. */
   readonly leases: LeaseOperations;
+  /** Adds events for the outside world. */
+  readonly outbox: OutboxOperations;
   readonly #parts: ExecutorParts;
 
   /**
@@ -74,7 +77,12 @@ export class Holdfast {
 
   private constructor(parts: ExecutorParts) {
     this.#parts = parts;
-    ({ admin: this.admin, queues: this.queues, schedules: this.schedules, leases: this.leases } = parts.shared);
+    const { admin, queues, schedules, leases, outbox } = parts.shared;
+    this.admin = admin;
+    this.queues = queues;
+    this.schedules = schedules;
+    this.leases = leases;
+    this.outbox = outbox;
   }
 
   /** The ID under which this process is known to the others. */
@@ -94,8 +102,8 @@ export class Holdfast {
 
   /** What this process has counted since launch, and how it is now. Asks nobody. */
   metrics(): MetricsSnapshot {
-    const { engine, executor, shared } = this.#parts;
-    return metricsSnapshot(engine.counters, executor, shared.store.counters);
+    const { engine, executor, relay, shared } = this.#parts;
+    return metricsSnapshot(engine.counters, executor, relay.counters, shared.store.counters);
   }
 
   /**

@@ -7,6 +7,16 @@ export type { FenceOptions, LeaderOptions, Lease, LeaseOperations, LeaseOptions 
 export type { LogFields, Logger } from './api/logger.js';
 export type { MapOptions, MapResult } from './api/map.js';
 export type { GetEventOptions, ReceiveOptions, SendOptions } from './api/messages.js';
+export type {
+  DeliveryContext,
+  OutboxAddOptions,
+  OutboxEvent,
+  OutboxHandler,
+  OutboxOperations,
+  OutboxSettings,
+  OutsideOutboxAddOptions,
+  WebhookOptions,
+} from './api/outbox.js';
 export type { MetricsSnapshot } from './api/metrics.js';
 export type { EnqueueResult } from './api/enqueue-result.js';
 export type {
@@ -78,11 +88,13 @@ export { runTransaction, Transaction } from './decorators/transaction.js';
 export { defineWorkflow, Workflow } from './decorators/workflow.js';
 export type { DriverTarget } from './drivers/open-driver.js';
 export { startEmbeddedPostgres, type EmbeddedPostgresOptions } from './drivers/embedded-postgres.js';
+export { webhook } from './effects/webhook.js';
 export type { NamedInstance, WorkflowSource } from './engine/catalog.js';
 export { mapWorkflows } from './engine/map-workflows.js';
 export { closeStream, writeStream } from './engine/durable-streams.js';
 export { transaction } from './engine/transaction-context.js';
 export { getEvent, receive, send, setEvent } from './engine/message-functions.js';
+export { outbox } from './engine/outbox-functions.js';
 export { defineQuery } from './engine/query.js';
 export { defineSignal } from './engine/signal.js';
 export { sourceVersion, type SourceText, type SourceVersion } from './engine/source-version.js';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { HoldfastOptions } from './holdfast-options.js';
 import { describeIssues } from './engine/describe-issues.js';
+import { checkOutboxSettings, type RelaySettings } from './effects/outbox-settings.js';
 import { parseDuration } from './engine/duration.js';
 import { isSourceVersion } from './engine/source-version.js';
 import { InvalidArgumentError } from './errors/admin-errors.js';
@@ -33,6 +34,7 @@ export const optionsSchema = z.strictObject({
   ),
   queues: z.array(definition('must be the definition of a queue: { name, … }')).optional(),
   schedules: z.array(definition('must be the definition of a schedule: { name, workflow, cron, … }')).optional(),
+  outbox: definition('must be an object: { handlers: { [topic]: handler } }').optional(),
   database: z
     .custom((value) => typeof value === 'string' || typeof value === 'object' || typeof value === 'function')
     .optional(),
@@ -74,6 +76,7 @@ export interface LaunchSettings {
   readonly suspendAfterMs: number;
   readonly launchTimeoutMs: number;
   readonly shutdownTimeoutMs: number;
+  readonly outbox: RelaySettings;
 }
 
 /** @throws InvalidArgumentError naming every option that is wrong. */
@@ -98,5 +101,6 @@ export function checkOptions(options: HoldfastOptions): LaunchSettings {
     suspendAfterMs: parseDuration(options.suspendAfter ?? DEFAULT_SUSPEND_AFTER_MS, 'suspendAfter'),
     launchTimeoutMs: parseDuration(options.launchTimeout ?? DEFAULT_LAUNCH_TIMEOUT_MS, 'launchTimeout'),
     shutdownTimeoutMs: parseDuration(options.shutdownTimeout ?? DEFAULT_SHUTDOWN_TIMEOUT_MS, 'shutdownTimeout'),
+    outbox: checkOutboxSettings(options.outbox ?? { handlers: {} }),
   };
 }

@@ -99,6 +99,14 @@ export const PROCESS_METRICS: readonly Metric<MetricsSnapshot>[] = [
     'Workflows that made no progress for longer than their stuckAfter.',
     ({ stuck }) => stuck,
   ),
+  one('holdfast_outbox_delivered_total', 'counter', 'Events that were delivered.', ({ outbox }) => outbox.delivered),
+  one(
+    'holdfast_outbox_failures_total',
+    'counter',
+    'Attempts to deliver an event that failed.',
+    ({ outbox }) => outbox.failures,
+  ),
+  one('holdfast_outbox_dead_total', 'counter', 'Events that became dead.', ({ outbox }) => outbox.dead),
   one(
     'holdfast_version_conflicts_total',
     'counter',
@@ -165,6 +173,14 @@ export const FLEET_METRICS: readonly Metric<FleetOverview>[] = [
   },
   one('holdfast_fleet_workflows_delayed', 'gauge', 'Workflows that wait for a time.', ({ delayed }) => delayed),
   one('holdfast_fleet_workflows_attention', 'gauge', 'Workflows that wait for a person.', ({ attention }) => attention),
+  one('holdfast_fleet_outbox_pending', 'gauge', 'Events to be delivered.', ({ outbox }) => outbox.pending),
+  one('holdfast_fleet_outbox_dead', 'gauge', 'Events that wait for a person.', ({ outbox }) => outbox.dead),
+  one(
+    'holdfast_fleet_outbox_lag_seconds',
+    'gauge',
+    'Age of the oldest event to be delivered.',
+    ({ outbox }) => outbox.lagSeconds,
+  ),
   {
     name: 'holdfast_fleet_workflows_unserved',
     type: 'gauge',

@@ -1,4 +1,5 @@
 import type { MetricsSnapshot } from './api/metrics.js';
+import type { RelayCounters } from './effects/relay.js';
 import type { EngineCounters } from './engine/engine-counters.js';
 import type { Executor } from './fleet/executor.js';
 import { FLUSH_SIZES, type StoreCounters } from './store/store-counters.js';
@@ -7,6 +8,7 @@ import { FLUSH_SIZES, type StoreCounters } from './store/store-counters.js';
 export function metricsSnapshot(
   engine: EngineCounters,
   executor: Pick<Executor, 'counters' | 'health' | 'fencedMs'>,
+  relay: Readonly<RelayCounters>,
   store: Readonly<StoreCounters>,
 ): MetricsSnapshot {
   const { state, running, heartbeatAgeMs } = executor.health;
@@ -29,6 +31,7 @@ export function metricsSnapshot(
     executions: { parked, blocked, givenBack: engine.ends['given-back'], suspended, continued, requeued },
     livelocks,
     stuck,
+    outbox: { ...relay },
     versionConflicts,
     lockedRows,
     refusedWrites,

@@ -2,6 +2,7 @@ import { Admin } from './admin/admin.js';
 import type { Logger } from './api/logger.js';
 import { leasesOn } from './effects/leases-on.js';
 import type { Leases } from './effects/leases.js';
+import { Outbox } from './effects/outbox.js';
 import { onAbort } from './engine/abort-wait.js';
 import { Handle, type HandleHost } from './engine/handle.js';
 import { OutcomeWaiter } from './engine/outcome-waiter.js';
@@ -16,6 +17,7 @@ import { Messaging } from './messaging.js';
 import type { OpenDatabase } from './open-database.js';
 import type { StoreHints } from './store/store.js';
 import { PostgresAdminStore } from './store/postgres/postgres-admin-store.js';
+import { PostgresOutboxStore } from './store/postgres/postgres-outbox-store.js';
 import { PostgresQueueStore } from './store/postgres/postgres-queue-store.js';
 import { PostgresScheduleStore } from './store/postgres/postgres-schedule-store.js';
 import { PostgresStore } from './store/postgres/postgres-store.js';
@@ -48,6 +50,7 @@ export class SharedParts {
   readonly store: PostgresStore;
   readonly queueStore: PostgresQueueStore;
   readonly scheduleStore: PostgresScheduleStore;
+  readonly outboxStore: PostgresOutboxStore;
   readonly waiter: OutcomeWaiter;
   readonly messaging: Messaging;
   readonly streamWatcher: StreamWatcher;
@@ -55,6 +58,7 @@ export class SharedParts {
   readonly queues: Queues;
   readonly schedules: Schedules;
   readonly leases: Leases;
+  readonly outbox: Outbox;
   readonly enqueuer: Enqueuer;
   readonly #adminStore: PostgresAdminStore;
   readonly #handles: HandleHost;
@@ -71,6 +75,13 @@ export class SharedParts {
     this.#adminStore = new PostgresAdminStore({ driver, schema });
     this.queueStore = new PostgresQueueStore({ driver, schema });
     this.scheduleStore = new PostgresScheduleStore({ driver, schema });
+    this.outboxStore = new PostgresOutboxStore({
+      driver,
+      schema,
+      announce: () => {
+        this.store.announceEvents();
+      },
+    });
     this.waiter = new OutcomeWaiter(this.store, pollMs);
     this.messaging = new Messaging({ driver, schema, store: this.store, serializer, pollMs, engine });
     this.streamWatcher = new StreamWatcher(this.store.streams, pollMs);
@@ -92,6 +103,7 @@ export class SharedParts {
       handleOf,
       onFired,
     });
+    this.outbox = new Outbox({ store: this.outboxStore, serializer });
     this.leases = leasesOn({ driver, schema, logger, heldBy });
     this.#handles = this.#handleHost(options);
   }
@@ -102,7 +114,7 @@ export class SharedParts {
   }
 
   /** What those who wait here are told. */
-  hints(): Omit<StoreHints, 'onQueries' | 'onWork' | 'onSchedules'> {
+  hints(): Omit<StoreHints, 'onQueries' | 'onOutbox' | 'onWork' | 'onSchedules'> {
     const { waiter, messaging, streamWatcher } = this;
     const onOutcomes = (workflowIds: readonly string[] | null): void => {
       waiter.check(workflowIds);
@@ -146,6 +158,7 @@ export class SharedParts {
     this.stopWaiting();
     this.queueStore.close();
     this.scheduleStore.close();
+    this.outboxStore.close();
     await this.#adminStore.close();
     await this.#database.driver.close();
     await this.#database.stop();

@@ -1,4 +1,4 @@
--- Deletes a workflow: its rows in every table but the audit. Its ID is free afterwards, and a workflow that takes it replays
+-- Deletes a workflow: its rows in every table but the audit and the outbox. Its ID is free afterwards, and a workflow that takes it replays
 -- nothing of this one. A table that gets rows by workflow later on belongs into this function.
 --
 --   SUCCESS ERROR CANCELLED DEAD_LETTER           done
@@ -53,6 +53,8 @@ BEGIN
   DELETE FROM workflow_ownership o WHERE o.workflow_id = p_workflow_id;
   DELETE FROM queue_deduplication d WHERE d.workflow_id = p_workflow_id;
   DELETE FROM queue_debounce d WHERE d.workflow_id = p_workflow_id;
+  -- What it has added to the outbox is delivered all the same; a later workflow of this ID has no say in it.
+  UPDATE outbox_event o SET seq = NULL WHERE o.workflow_id = p_workflow_id AND o.seq IS NOT NULL;
   DELETE FROM workflow_wait w WHERE w.waiter_id = p_workflow_id;
   DELETE FROM workflow_status s WHERE s.workflow_id = p_workflow_id;
   PERFORM wake_waiters(ARRAY[p_workflow_id]);

@@ -13,6 +13,8 @@
 --
 -- Events go back to the values that they had before the step. Messages that the removed calls received wait again; what they
 -- sent stays sent.
+-- Events of the outbox that removed calls have added are taken back, unless they are delivered: then the new run adds them again,
+-- under the same IDs.
 -- Stream entries remain of earlier runs, and of the calls whose results remain; see retract_stream_entries.
 --
 -- The remaining rows keep their record versions, and so the order in which they are replayed.
@@ -55,6 +57,7 @@ BEGIN
   -- What the removed calls received waits again, in its old place.
   UPDATE message m SET consumed_seq = NULL WHERE m.workflow_id = p_workflow_id AND m.consumed_seq >= p_to_step;
   PERFORM retract_stream_entries(p_workflow_id);
+  PERFORM retract_events(p_workflow_id, p_to_step);
   DELETE FROM workflow_outcome o WHERE o.workflow_id = p_workflow_id;
   UPDATE workflow_status s
      SET status = 'ENQUEUED', owner_token = NULL, record_version = s.record_version + 1, attempts = 0, wake_at = NULL,

@@ -120,6 +120,15 @@ export interface AdminOperations {
   /** One page of what was done to a workflow by control operations, the newest first. Outlives the workflow. */
   audit(workflowId: string, options?: PageRequest): Promise<Page<AuditDetails>>;
 
+  /**
+   * One page of everything that waits for a person, the oldest first: workflows (dead letters, unknown outcomes, failed compensations,
+   * nondeterminism, stuck ones, …) and events that could not be delivered, each with its reason and what to do about it.
+   */
+  attention(filter?: AttentionFilter): Promise<Page<AttentionEntry>>;
+
+  /** Events of the outbox. */
+  readonly outbox: OutboxAdminOperations;
+
   /** The app versions for which workflows wait and which no live executor has. Usually none. */
   unservedVersions(): Promise<readonly UnservedVersion[]>;
 
@@ -209,6 +218,15 @@ export interface FleetOverview {
   readonly delayed: number;
   /** Workflows that wait for a person: `list({ attention: true })`. */
   readonly attention: number;
+  /** Events of the outbox. */
+  readonly outbox: {
+    /** To be delivered. */
+    readonly pending: number;
+    /** Waiting for a person: `outbox.list({ state: 'dead' })`. */
+    readonly dead: number;
+    /** Age of the oldest one that is to be delivered, in seconds; 0: there is none. */
+    readonly lagSeconds: number;
+  };
   readonly unservedVersions: readonly UnservedVersion[];
 }
 
@@ -280,6 +298,94 @@ export interface WorkflowFilter extends PageRequest {
   readonly order?: 'newest-first' | 'oldest-first';
   /** Whether to read inputs and outcomes. Default `false`. */
   readonly payload?: boolean;
+}
+
+export interface AttentionFilter extends PageRequest {
+  /** Only entries of these codes; docs/attention.md has all of them. At most 100. */
+  readonly code?: string | readonly string[];
+}
+
+interface AttentionReason {
+  /** Stable; docs/attention.md has all of them. */
+  readonly code: string;
+  /** What was found. */
+  readonly detail: string | null;
+  readonly since: Date;
+  /** What the code stands for, in words. */
+  readonly meaning: string;
+  /** What a person can do, with the operations that apply. */
+  readonly whatToDo: string;
+  /** Attempts so far. */
+  readonly attempts: number;
+}
+
+/** Something that waits for a person. */
+export type AttentionEntry =
+  | (AttentionReason & {
+      readonly kind: 'workflow';
+      readonly workflowId: string;
+      readonly name: string;
+      readonly status: WorkflowStatus;
+    })
+  /** An event of the outbox. */
+  | (AttentionReason & {
+      readonly kind: 'event';
+      readonly eventId: string;
+      readonly topic: string;
+      readonly key: string | null;
+      /** The workflow that added it; null: it was added outside of workflows. */
+      readonly workflowId: string | null;
+    });
+
+/** Events of the outbox that are not delivered yet. An event that was delivered is gone. */
+export interface OutboxAdminOperations {
+  /** One page of events, the oldest first. */
+  list(filter?: OutboxEventFilter): Promise<Page<OutboxEventDetails>>;
+  /**
+   * Has a dead event delivered again, with fresh attempts. `unchanged`: it is not dead. Audited under the ID of the event:
+   * `admin.audit(eventId)`.
+   * @throws OutboxEventNotFoundError
+   */
+  redeliver(eventId: string, options?: ControlRequest): Promise<EventControlResult>;
+  /**
+   * Gives an event up, dead or not, and lets those go on that wait behind it. One that is just being delivered may arrive all the same.
+   * @throws OutboxEventNotFoundError
+   */
+  discard(eventId: string, options?: ControlRequest): Promise<EventControlResult>;
+}
+
+export interface OutboxEventFilter extends PageRequest {
+  /** `pending`: to be delivered. Default: all. */
+  readonly state?: 'pending' | 'dead';
+  readonly topic?: string;
+  /** Whether to read payloads and last errors. Default `false`. */
+  readonly payload?: boolean;
+}
+
+export interface OutboxEventDetails {
+  readonly eventId: string;
+  readonly topic: string;
+  readonly key: string | null;
+  /** `waiting`: behind another event of its topic and key. `due`: delivered at `dueAt`, or being delivered. */
+  readonly state: 'waiting' | 'due' | 'dead';
+  readonly workflowId: string | null;
+  readonly attempts: number;
+  /** While it is being delivered: when another executor may take it. */
+  readonly dueAt: Date | null;
+  /** Why it is dead: all attempts failed, or its handler refused it for good. */
+  readonly reason: 'ATTEMPTS_EXHAUSTED' | 'REFUSED' | null;
+  readonly addedAt: Date;
+  readonly diedAt: Date | null;
+  /** Only with `payload`. */
+  readonly payload?: StoredValue;
+  /** Only with `payload`, when an attempt has failed. */
+  readonly lastError?: StoredValue;
+}
+
+/** What was done to one event. */
+export interface EventControlResult {
+  readonly eventId: string;
+  readonly result: 'done' | 'unchanged';
 }
 
 export interface WorkflowDetails {

@@ -3,6 +3,8 @@ import { checkWorkflowId, newWorkflowId } from '../engine/workflow-id.js';
 import type { AdminStore, ControlAnswer, ControlCause, WorkflowQuery } from '../store/admin-store.js';
 import type {
   AdminOperations,
+  AttentionEntry,
+  AttentionFilter,
   AuditDetails,
   BulkResult,
   CancelRequest,
@@ -12,6 +14,7 @@ import type {
   FleetOverview,
   ForkRequest,
   ForkResult,
+  OutboxAdminOperations,
   OwnershipDetails,
   Page,
   PageRequest,
@@ -28,6 +31,8 @@ import { parseArgument, SCHEMAS } from './arguments.js';
 import { type ControlVerb, resultOf } from './control-result.js';
 import { fleetOverview } from './fleet-overview.js';
 import { repairRecord, type ValueWriter } from './step-repair.js';
+import { attentionGuide } from './attention-guide.js';
+import { OutboxAdmin } from './outbox-admin.js';
 import { auditDetails, stepDetails, type ValueReader, workflowDetails } from './details.js';
 
 /** What an {@link Admin} is made of. */
@@ -46,10 +51,13 @@ const MOST_COUNTED = 10_000;
 
 /** {@link AdminOperations} on an {@link AdminStore}. */
 export class Admin implements AdminOperations {
+  /** Lists events of the outbox, and decides about the dead. */
+  readonly outbox: OutboxAdminOperations;
   readonly #parts: AdminParts;
 
   constructor(parts: AdminParts) {
     this.#parts = parts;
+    this.outbox = new OutboxAdmin(parts);
   }
 
   cancel(workflowId: string, options?: CancelRequest): Promise<ControlResult>;
@@ -178,6 +186,12 @@ export class Admin implements AdminOperations {
     const { limit, cursor = null } = parseArgument(SCHEMAS.page, options, 'The options of audit');
     const { items, nextCursor } = await this.#parts.store.listAudit(checkWorkflowId(workflowId), { limit, cursor });
     return { items: items.map(auditDetails), nextCursor };
+  }
+
+  async attention(filter: AttentionFilter = {}): Promise<Page<AttentionEntry>> {
+    const { limit, cursor = null, code } = parseArgument(SCHEMAS.attention, filter, 'The filter');
+    const { items, nextCursor } = await this.#parts.store.listAttention({ limit, cursor, codes: listOf(code) });
+    return { items: items.map((row) => ({ ...row, ...attentionGuide(row.code) })), nextCursor };
   }
 
   unservedVersions(): Promise<readonly UnservedVersion[]> {

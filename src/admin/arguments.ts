@@ -77,6 +77,17 @@ export const SCHEMAS = {
     appVersion: text(0, LONGEST_ID_BYTES).optional(),
   }),
   delete: z.strictObject({ ...cause, force: z.boolean().default(false) }),
+  eventId: z
+    .string()
+    .regex(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i, { error: 'must be a UUID' })
+    .transform((value) => value.toLowerCase()),
+  events: z.strictObject({
+    ...page,
+    state: z.enum(['pending', 'dead']).optional(),
+    topic: id.optional(),
+    payload: z.boolean().default(false),
+  }),
+  attention: z.strictObject({ ...page, code: oneOrMore(id).optional() }),
   get: z.strictObject({ payload: z.boolean().default(false) }),
   page: z.strictObject(page),
   steps: z.strictObject({ ...page, payload: z.boolean().default(false) }),

@@ -19,6 +19,7 @@ export function fleetOverview(
     queues: named('waiting').map((name) => ({ name, waiting: of('waiting', name), running: of('running', name) })),
     delayed: of('delayed', null),
     attention: of('attention', null),
+    outbox: { pending: of('outbox', null), dead: of('dead', null), lagSeconds: of('lag', null) },
     unservedVersions,
   };
 }

@@ -47,6 +47,15 @@ export interface MetricsSnapshot {
   /** Workflows that made no progress for longer than their `stuckAfter`. */
   readonly stuck: number;
 
+  /** Events of the outbox that this process had to deliver. */
+  readonly outbox: {
+    readonly delivered: number;
+    /** Attempts that failed. */
+    readonly failures: number;
+    /** Events that became dead. */
+    readonly dead: number;
+  };
+
   /** Writes that met a change by somebody who did not take ownership: expected under concurrency, and no errors. */
   readonly versionConflicts: number;
   /** Writes that met a locked row. */

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { StepTimeoutError } from '../errors/step-errors.js';
+import type { EventToAdd } from '../store/event-to-add.js';
+import { EventBuffer } from './event-buffer.js';
 import type { RunningAttempt } from './running-attempt.js';
 import { startTimer } from './timer.js';
 
@@ -10,6 +12,8 @@ export interface AttemptSurroundings {
   onGone(callback: (reason: Error) => void): () => void;
 }
 
+export const NO_EVENTS: readonly EventToAdd[] = [];
+
 /** One attempt. Its signal and key are made when somebody asks: most bodies use neither. */
 export class AttemptContext implements RunningAttempt {
   readonly #surroundings: AttemptSurroundings;
@@ -18,6 +22,7 @@ export class AttemptContext implements RunningAttempt {
   #forget: (() => void) | undefined;
   #isOver = false;
   #oncePlaces: Map<string, number> | undefined;
+  #events: EventBuffer | undefined;
 
   constructor(
     readonly name: string,
@@ -45,6 +50,16 @@ export class AttemptContext implements RunningAttempt {
       });
     }
     return this.#controller.signal;
+  }
+
+  get events(): EventBuffer {
+    return (this.#events ??= new EventBuffer());
+  }
+
+  /** What the body has added, once it has returned. */
+  takeEvents(): Promise<readonly EventToAdd[]> | readonly EventToAdd[] {
+    this.#isOver = true;
+    return this.#events?.take() ?? NO_EVENTS;
   }
 
   get isOver(): boolean {

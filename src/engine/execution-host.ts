@@ -52,6 +52,8 @@ export interface RunningExecution {
   readonly leavesUnknown: boolean;
   /** Brings entries of streams to the store in the order of the calls. */
   readonly streamOrder: InOrder;
+  /** The same for events of the outbox. */
+  readonly eventOrder: InOrder;
   context(): WorkflowContext;
   /** @throws OwnershipLostError or why else nothing can be called any more. */
   assertRunning(): void;

@@ -40,6 +40,7 @@ export class Execution implements RunningExecution {
   readonly ownership: Ownership;
   readonly attempt: number;
   readonly streamOrder = new InOrder();
+  readonly eventOrder = new InOrder();
   readonly #host: ExecutionHost;
   readonly #start: ExecutionStart;
   readonly #replay: Replay;

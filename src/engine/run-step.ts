@@ -2,6 +2,7 @@ import { RegistrationError } from '../errors/usage-errors.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
 import { WriteRefusedError } from '../errors/workflow-errors.js';
 import type { RecordedStep, StepRecord } from '../store/store.js';
+import { NO_EVENTS } from './attempt-context.js';
 import type { StepDefinition } from './definitions.js';
 import { elapsedSince } from './elapsed.js';
 import type { RunningExecution } from './execution-host.js';
@@ -70,7 +71,8 @@ async function runWithIntent(call: StepCall, recorded: RecordedStep | undefined)
   if (meaningOf(recorded, definition) === 'run-again') return runAttempts(definition, seq, call);
   const attempts = Math.max(recorded.attempts, 1);
   const found = await findOut(call, undefined, attempts);
-  if (found.kind === 'happened') return { kind: 'value', value: found.value, attempts, failures: [] };
+  if (found.kind === 'happened')
+    return { kind: 'value', value: found.value, events: NO_EVENTS, attempts, failures: [] };
   if (definition.atMostOnce) return { kind: 'error', error: found.error, attempts, failures: [] };
   return runAttempts(definition, seq, call);
 }
@@ -163,6 +165,8 @@ async function recordOf(
     attemptErrors: end.failures.length === 0 ? null : await encodeFailures(execution, end.failures),
     childId: null,
     elapsedMs: elapsedSince(startedAt),
+    // With an error there is nothing to tell the outside world.
+    events: error === null && end.kind === 'value' ? end.events : [],
   };
   return { record, thrown };
 }
@@ -182,7 +186,13 @@ async function recordRefusal(
 ): Promise<WriteRefusedError> {
   const error = new WriteRefusedError(`The database refuses the result of step "${record.name}".`, { cause });
   const encoded = await execution.host.serializer.encodeError(error);
-  const refusedAgain = await execution.checkpoint({ ...record, output: null, error: encoded, attemptErrors: null });
+  const refusedAgain = await execution.checkpoint({
+    ...record,
+    output: null,
+    error: encoded,
+    attemptErrors: null,
+    events: [],
+  });
   if (refusedAgain !== undefined) {
     execution.block('WRITE_REFUSED', 'The database refuses the result of a step, and its error too.', error);
   }

@@ -1,7 +1,10 @@
 import type { StepRecord } from '../store/store.js';
 import type { OpenTransaction, TransactionJob } from '../store/transaction-store.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
+import type { EventToAdd } from '../store/event-to-add.js';
+import { NO_EVENTS } from './attempt-context.js';
 import { elapsedSince } from './elapsed.js';
+import { EventBuffer } from './event-buffer.js';
 import type { RunningExecution } from './execution-host.js';
 import type { RunningAttempt } from './running-attempt.js';
 import { checkpointOrRefusal, encodeFailures, recordEnd } from './run-step.js';
@@ -73,6 +76,7 @@ class TransactionCall {
     const execution = this.#execution;
     const { isolation, readOnly, idleTimeoutMs, dataSource } = this.#definition.settings;
     let value: unknown;
+    let events = NO_EVENTS;
     const job: TransactionJob = {
       ownership: execution.ownership,
       seq: this.#seq,
@@ -83,13 +87,16 @@ class TransactionCall {
       signal: attempt.signal,
       mayRun: () => execution.mayRunBody(),
       body: async (open) => {
-        value = await this.#runBody(attempt, run, open);
-        return this.#recordOf(value, attempt, run);
+        const buffer = new EventBuffer();
+        value = await this.#runBody(attempt, run, open, buffer);
+        events = await buffer.take();
+        return this.#recordOf(value, events, attempt, run);
       },
     };
     const answer = await execution.write(execution.host.transactions.run(job));
     switch (answer.kind) {
       case 'recorded':
+        if (events.length > 0) execution.host.store.announceEvents();
         execution.host.checkpointed();
         await execution.progress();
         return { kind: 'recorded', value };
@@ -103,9 +110,15 @@ class TransactionCall {
   }
 
   /** Ends when the time is up or the execution gone, whatever the user's code does: it must not commit any more then. */
-  async #runBody(attempt: RunningAttempt, run: AttemptRun, open: OpenTransaction): Promise<unknown> {
+  async #runBody(
+    attempt: RunningAttempt,
+    run: AttemptRun,
+    open: OpenTransaction,
+    events: EventBuffer,
+  ): Promise<unknown> {
     const { body, settings } = this.#definition;
-    const scope = { execution: this.#execution, step: attempt, transaction: { client: open.client, settings } };
+    const { client } = open;
+    const scope = { execution: this.#execution, step: attempt, transaction: { client, settings, events } };
     const running = new Promise<unknown>((resolve) => {
       resolve(runInScope(scope, () => body.apply(this.#self, this.#args)));
     });
@@ -131,7 +144,12 @@ class TransactionCall {
     }
   }
 
-  async #recordOf(value: unknown, { attempt }: RunningAttempt, { failures }: AttemptRun): Promise<StepRecord> {
+  async #recordOf(
+    value: unknown,
+    events: readonly EventToAdd[],
+    { attempt }: RunningAttempt,
+    { failures }: AttemptRun,
+  ): Promise<StepRecord> {
     const { serializer } = this.#execution.host;
     try {
       const encoded = serializer.encode(value);
@@ -145,6 +163,7 @@ class TransactionCall {
         attemptErrors: failures.length === 0 ? null : await encodeFailures(this.#execution, failures),
         childId: null,
         elapsedMs: elapsedSince(this.startedAt),
+        events,
       };
     } catch (error) {
       // It has had no effect yet: once the codec works, it is simply run again.

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { OutsideWorkflowError } from '../errors/usage-errors.js';
+import type { EventBuffer } from './event-buffer.js';
 import type { RunningExecution } from './execution-host.js';
 import type { TransactionSettings } from './transaction-definition.js';
 import type { RunningAttempt } from './running-attempt.js';
@@ -31,6 +32,8 @@ const storage = sharedStorage();
 export interface RunningTransaction {
   readonly client: unknown;
   readonly settings: TransactionSettings;
+  /** What this run of the body adds to the outbox: another one begins anew. */
+  readonly events: EventBuffer;
 }
 
 export function runInScope<Result>(scope: Scope, body: () => Result): Result {

@@ -1,5 +1,6 @@
 import { NonRetryableError, RetryableError, StepRetriesExhaustedError } from '../errors/step-errors.js';
-import { AttemptContext, type AttemptSurroundings } from './attempt-context.js';
+import type { EventToAdd } from '../store/event-to-add.js';
+import { AttemptContext, NO_EVENTS, type AttemptSurroundings } from './attempt-context.js';
 import type { StepDefinition } from './definitions.js';
 import type { RetryPolicy } from './retry-policy.js';
 import type { RunningAttempt } from './running-attempt.js';
@@ -10,6 +11,8 @@ export type StepEnd =
   | {
       readonly kind: 'value';
       readonly value: unknown;
+      /** What the attempt that brought it has added to the outbox. */
+      readonly events: readonly EventToAdd[];
       readonly attempts: number;
       readonly failures: readonly unknown[];
     }
@@ -60,7 +63,9 @@ export async function runAttempts(definition: StepDefinition, seq: number, host:
       const limit = (running: unknown): unknown =>
         timeoutMs === null ? running : context.within(running, timeoutMs, 'An attempt');
       const value = await host.runBody(context, { limit, failures });
-      return { kind: 'value', value, attempts: attempt, failures };
+      const taken = context.takeEvents();
+      const events = taken instanceof Promise ? await taken : taken;
+      return { kind: 'value', value, events, attempts: attempt, failures };
     } catch (thrown) {
       error = thrown;
     } finally {
@@ -70,7 +75,14 @@ export async function runAttempts(definition: StepDefinition, seq: number, host:
     if (asked !== undefined) {
       const found = await asked;
       if (found.kind === 'happened') {
-        return { kind: 'value', value: found.value, attempts: attempt, failures: [...failures, error] };
+        // What that attempt has added is not known to be what it would have added: nothing is told that may be wrong.
+        return {
+          kind: 'value',
+          value: found.value,
+          events: NO_EVENTS,
+          attempts: attempt,
+          failures: [...failures, error],
+        };
       }
       ({ error } = found);
     }

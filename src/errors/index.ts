@@ -5,6 +5,7 @@ export { HoldfastError, type HoldfastErrorOptions } from './holdfast-error.js';
 export * from './lease-errors.js';
 export * from './map-errors.js';
 export * from './message-errors.js';
+export * from './outbox-errors.js';
 export * from './queue-errors.js';
 export * from './schedule-errors.js';
 export * from './schema-errors.js';

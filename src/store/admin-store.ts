@@ -1,4 +1,5 @@
 import type { WorkflowStatus } from '../api/workflow-handle.js';
+import type { DeathReason } from './outbox-store.js';
 
 /**
  * What people and programs do to workflows from outside, and what they look at. Control operations need no ownership: they
@@ -26,6 +27,8 @@ export interface ControlStore {
   repairStep(workflowId: string, by: ControlCause, repair: RepairOptions): Promise<ControlAnswer>;
   fork(workflowId: string, by: ControlCause, options: ForkOptions): Promise<ControlAnswer>;
   delete(workflowIds: readonly string[], by: ControlCause, options: DeleteOptions): Promise<readonly ControlAnswer[]>;
+  redeliverEvent(request: EventVerbRequest): Promise<'done' | 'unchanged' | 'missing'>;
+  discardEvent(request: EventVerbRequest): Promise<'done' | 'missing'>;
 }
 
 /** Reading; a missing workflow is null. */
@@ -40,6 +43,10 @@ export interface RecordStore {
   listAudit(workflowId: string, query: PageQuery): Promise<RecordPage<AuditRow>>;
   /** App versions for which something waits and which no live executor has; at most `limit` workflows of each are counted. */
   unservedVersions(limit: number): Promise<readonly UnservedVersionRow[]>;
+  /** Events of the outbox, the oldest first. */
+  listEvents(query: EventQuery): Promise<RecordPage<EventRow>>;
+  /** Everything that waits for a person, the oldest first. */
+  listAttention(query: AttentionQuery): Promise<RecordPage<AttentionRow>>;
   /** How the fleet is doing; counting stops at `limit`. */
   overview(limit: number): Promise<readonly OverviewRow[]>;
 }
@@ -145,7 +152,7 @@ export interface WorkflowQuery extends PageQuery {
 
 /** One number of the overview. */
 export interface OverviewRow {
-  readonly kind: 'executors' | 'waiting' | 'running' | 'delayed' | 'attention';
+  readonly kind: 'executors' | 'waiting' | 'running' | 'delayed' | 'attention' | 'outbox' | 'dead' | 'lag';
   /** An app version, or a queue; null: no queue. */
   readonly name: string | null;
   readonly amount: number;
@@ -156,6 +163,63 @@ export interface UnservedVersionRow {
   readonly workflows: number;
   readonly since: Date;
 }
+
+export interface EventVerbRequest {
+  readonly eventId: string;
+  /** Makes it the same act however often it is sent. */
+  readonly nonce: string;
+  readonly by: ControlCause;
+}
+
+/** Null: any. */
+export interface EventQuery extends PageQuery {
+  readonly isDead: boolean | null;
+  readonly topic: string | null;
+  readonly payload: boolean;
+}
+
+/** An event as recorded. Texts of `payload` are encoded values. */
+export interface EventRow {
+  readonly eventId: string;
+  readonly topic: string;
+  readonly key: string | null;
+  readonly state: 'waiting' | 'due' | 'dead';
+  readonly workflowId: string | null;
+  readonly attempts: number;
+  readonly dueAt: Date | null;
+  readonly reason: DeathReason | null;
+  readonly addedAt: Date;
+  readonly diedAt: Date | null;
+  /** Null unless asked for. */
+  readonly payload: { readonly payload: string; readonly error: string | null } | null;
+}
+
+export interface AttentionQuery extends PageQuery {
+  /** Null: any. */
+  readonly codes: readonly string[] | null;
+}
+
+interface AttentionBase {
+  readonly code: string;
+  readonly detail: string | null;
+  readonly since: Date;
+  readonly attempts: number;
+}
+
+export type AttentionRow =
+  | (AttentionBase & {
+      readonly kind: 'workflow';
+      readonly workflowId: string;
+      readonly name: string;
+      readonly status: WorkflowStatus;
+    })
+  | (AttentionBase & {
+      readonly kind: 'event';
+      readonly eventId: string;
+      readonly topic: string;
+      readonly key: string | null;
+      readonly workflowId: string | null;
+    });
 
 /** A workflow as recorded. Texts of `payload` are encoded values. */
 export interface WorkflowRecord {

@@ -1,4 +1,5 @@
 import type { StoreCounters } from './store-counters.js';
+import type { EventToAdd } from './event-to-add.js';
 import type { Denied, Refused } from './refusals.js';
 import type { StreamReads, StreamWrite, StreamWriteAnswer } from './stream-store.js';
 
@@ -58,6 +59,8 @@ export interface WorkflowStore {
   findMessages(topics: readonly MessageTopic[]): Promise<readonly boolean[]>;
   /** What is known of these events, in their order; undefined where one has to wait. */
   readEvents(events: readonly EventAddress[]): Promise<readonly (FoundEvent | undefined)[]>;
+  /** Tells relays that there may be an event to deliver. A hint, never waited for. */
+  announceEvents(): void;
   /** Tells other processes that these have outcomes now. A hint, never waited for. */
   announceOutcome(workflowId: string): void;
 }
@@ -143,6 +146,8 @@ export interface StepRecord {
   readonly attemptErrors: string | null;
   readonly childId: string | null;
   readonly elapsedMs: number;
+  /** Added to the outbox in the same transaction, in this order. Only with an output. Missing: none. */
+  readonly events?: readonly EventToAdd[];
 }
 
 /**
@@ -150,6 +155,7 @@ export interface StepRecord {
  * `enqueue`: the handle of a child in a queue. `outcome`: any workflow's. `patch`: a marker. `continue`: continue-as-new, where
  * it failed. `receive`: a message, or that none came in time. `send`: that a message was sent. `event`: that an event was set.
  * `event-read`: the value of an event, or that it was not set in time. `stream`, `stream-close`: an entry of a stream.
+ * `outbox`: that an event was added to the outbox.
  */
 export type StepKind =
   | 'step'
@@ -167,7 +173,8 @@ export type StepKind =
   | 'event'
   | 'event-read'
   | 'stream'
-  | 'stream-close';
+  | 'stream-close'
+  | 'outbox';
 
 export interface IntentRecord {
   readonly seq: number;
@@ -426,6 +433,8 @@ export interface StoreHints {
   readonly onQueries: (workflowIds: readonly string[] | null) => void;
   /** Something was written to streams of these, or they have ended; null: any may have. */
   readonly onStreams: (workflowIds: readonly string[] | null) => void;
+  /** There may be an event to deliver. */
+  readonly onOutbox: () => void;
   /** There may be something to claim. */
   readonly onWork: () => void;
   /** Schedules were changed. */

@@ -1,6 +1,10 @@
 import type { Driver, SqlParameter, SqlRow } from '../../drivers/driver.js';
 import type {
+  AttentionQuery,
+  AttentionRow,
   AuditRow,
+  EventQuery,
+  EventRow,
   OverviewRow,
   OwnershipRow,
   PageQuery,
@@ -13,13 +17,19 @@ import type {
 import { askAgain } from './ask-again.js';
 import { type CursorForm, decodeCursor, encodeCursor } from './admin-cursor.js';
 import {
+  ATTENTION_COLUMNS,
+  type AttentionSqlRow,
   AUDIT_COLUMNS,
   type AuditSqlRow,
+  EVENT_COLUMNS,
+  type EventSqlRow,
   OWNERSHIP_COLUMNS,
   type OwnershipSqlRow,
   STEP_COLUMNS,
   type StepSqlRow,
+  toAttentionRow,
   toAuditRow,
+  toEventRow,
   toOwnershipRow,
   toStepRow,
   toWorkflowRecord,
@@ -39,6 +49,8 @@ const OLDEST_FIRST: CursorForm = { list: 'workflows-oldest', parts: ['number', '
 const STEPS: CursorForm = { list: 'steps', parts: ['number'] };
 const OWNERSHIP: CursorForm = { list: 'ownership', parts: ['number'] };
 const AUDIT: CursorForm = { list: 'audit', parts: ['number', 'uuid'] };
+const EVENTS: CursorForm = { list: 'outbox', parts: ['number'] };
+const ATTENTION: CursorForm = { list: 'attention', parts: ['number', 'text'] };
 
 interface PageRow extends SqlRow {
   /** Whether the list goes on after this row. */
@@ -148,6 +160,36 @@ export class RecordReader {
     return {
       items: rows.map(toAuditRow),
       nextCursor: nextCursor(AUDIT, rows, (row) => [row.acted_us, row.audit_id]),
+    };
+  }
+
+  async events({ isDead, topic, payload, limit, cursor }: EventQuery): Promise<RecordPage<EventRow>> {
+    const [after = null] = decodeCursor(EVENTS, cursor) ?? [];
+    const rows = await this.#ask<EventSqlRow>('list_events', EVENT_COLUMNS, [
+      ['bool', isDead],
+      ['text', topic],
+      ['int8', after],
+      ['int4', limit],
+      ['bool', payload],
+      ['int8', MAX_PAGE_PAYLOAD_BYTES],
+    ]);
+    return {
+      items: rows.map(toEventRow),
+      nextCursor: nextCursor(EVENTS, rows, (row) => [row.event_position]),
+    };
+  }
+
+  async attention({ codes, limit, cursor }: AttentionQuery): Promise<RecordPage<AttentionRow>> {
+    const [afterUs = null, afterId = null] = decodeCursor(ATTENTION, cursor) ?? [];
+    const rows = await this.#ask<AttentionSqlRow>('list_attention', ATTENTION_COLUMNS, [
+      ['text[]', codes],
+      ['int8', afterUs],
+      ['text', afterId],
+      ['int4', limit],
+    ]);
+    return {
+      items: rows.map(toAttentionRow),
+      nextCursor: nextCursor(ATTENTION, rows, (row) => [row.entry_us, row.entry_id]),
     };
   }
 

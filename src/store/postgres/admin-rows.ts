@@ -1,6 +1,7 @@
 import type { WorkflowStatus } from '../../api/workflow-handle.js';
 import type { SqlRow } from '../../drivers/driver.js';
-import type { AuditRow, OwnershipRow, StepRow, WorkflowRecord } from '../admin-store.js';
+import type { DeathReason } from '../outbox-store.js';
+import type { AttentionRow, AuditRow, EventRow, OwnershipRow, StepRow, WorkflowRecord } from '../admin-store.js';
 
 /** Milliseconds since 1970, as a float8: what both drivers return alike. */
 const ms = (expression: string): string => `(extract(epoch FROM ${expression}) * 1000)::float8`;
@@ -210,6 +211,76 @@ export function toAuditRow(row: AuditSqlRow): AuditRow {
     detail: row.detail,
     actedAt: new Date(row.acted_at),
   };
+}
+
+export const EVENT_COLUMNS = `
+  l.event_id::text AS event_id, l.topic, l.event_key, l.state, l.workflow_id, l.attempts, ${ms('l.due_at')} AS due_at, l.reason,
+  ${ms('l.added_at')} AS added_at, ${ms('l.died_at')} AS died_at, l.payload, l.error, l.event_position::text AS event_position, l.has_more`;
+
+export interface EventSqlRow extends SqlRow {
+  readonly event_id: string;
+  readonly topic: string;
+  readonly event_key: string | null;
+  readonly state: 'new' | 'behind' | 'ready' | 'dead';
+  readonly workflow_id: string | null;
+  readonly attempts: number;
+  readonly due_at: number;
+  readonly reason: DeathReason | null;
+  readonly added_at: number;
+  readonly died_at: number | null;
+  readonly payload: string | null;
+  readonly error: string | null;
+  readonly event_position: string;
+  readonly has_more: boolean;
+}
+
+export function toEventRow(row: EventSqlRow): EventRow {
+  return {
+    eventId: row.event_id,
+    topic: row.topic,
+    key: row.event_key,
+    state: row.state === 'dead' ? 'dead' : row.state === 'ready' ? 'due' : 'waiting',
+    workflowId: row.workflow_id,
+    attempts: row.attempts,
+    dueAt: row.state === 'ready' ? new Date(row.due_at) : null,
+    reason: row.reason,
+    addedAt: new Date(row.added_at),
+    diedAt: toDate(row.died_at),
+    payload: row.payload === null ? null : { payload: row.payload, error: row.error },
+  };
+}
+
+export const ATTENTION_COLUMNS = `
+  l.code, l.detail, ${ms('l.found_at')} AS found_at, l.workflow_id, l.name, l.status, l.event_id::text AS event_id, l.topic,
+  l.event_key, l.attempts, l.entry_us::text AS entry_us, l.entry_id, l.has_more`;
+
+/** Either of a workflow or of an event. */
+export interface AttentionSqlRow extends SqlRow {
+  readonly code: string;
+  readonly detail: string | null;
+  readonly found_at: number;
+  readonly workflow_id: string | null;
+  readonly name: string | null;
+  readonly status: WorkflowStatus | null;
+  readonly event_id: string | null;
+  readonly topic: string | null;
+  readonly event_key: string | null;
+  readonly attempts: number;
+  readonly entry_us: string;
+  readonly entry_id: string;
+  readonly has_more: boolean;
+}
+
+export function toAttentionRow(row: AttentionSqlRow): AttentionRow {
+  const { code, detail, attempts, workflow_id: workflowId, name, status, event_id: eventId, topic } = row;
+  const common = { code, detail, attempts, since: new Date(row.found_at) };
+  if (eventId !== null && topic !== null) {
+    return { kind: 'event', ...common, eventId, topic, key: row.event_key, workflowId };
+  }
+  if (workflowId === null || name === null || status === null) {
+    throw new TypeError('list_attention returned neither a workflow nor an event.');
+  }
+  return { kind: 'workflow', ...common, workflowId, name, status };
 }
 
 function toDate(milliseconds: number | null): Date | null {

@@ -4,7 +4,7 @@ import type { StoreHints } from '../store.js';
 const SCHEDULES_CHANGED = 'schedules';
 
 /** The channels of hints are `<schema>.<topic>`. */
-export const HINT_TOPICS = ['control', 'outcome', 'message', 'query', 'stream', 'work'] as const;
+export const HINT_TOPICS = ['control', 'outcome', 'message', 'query', 'stream', 'outbox', 'work'] as const;
 
 /** Passes a notification on to whom it concerns. */
 export function passHint(hints: StoreHints, topic: string, payload: string): void {
@@ -27,6 +27,9 @@ export function passHint(hints: StoreHints, topic: string, payload: string): voi
       break;
     case 'stream':
       hints.onStreams(parseWorkflowIds(payload));
+      break;
+    case 'outbox':
+      hints.onOutbox();
       break;
     default:
       if (payload === SCHEDULES_CHANGED) hints.onSchedules();

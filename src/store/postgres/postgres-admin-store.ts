@@ -2,11 +2,16 @@ import { setMaxListeners } from 'node:events';
 import type { Driver } from '../../drivers/driver.js';
 import type {
   AdminStore,
+  AttentionQuery,
+  AttentionRow,
   AuditRow,
   CancelOptions,
   ControlAnswer,
   ControlCause,
   DeleteOptions,
+  EventQuery,
+  EventRow,
+  EventVerbRequest,
   ForkOptions,
   OverviewRow,
   OwnershipRow,
@@ -21,6 +26,7 @@ import type {
 } from '../admin-store.js';
 import { type ControlCall, ControlSender } from './admin-control.js';
 import { RecordReader } from './admin-reader.js';
+import { askAgain } from './ask-again.js';
 
 export interface PostgresAdminStoreOptions {
   readonly driver: Driver;
@@ -30,6 +36,8 @@ export interface PostgresAdminStoreOptions {
 
 /** The admin store on PostgreSQL: calls the control and list functions of sql/functions by name, and nothing else. */
 export class PostgresAdminStore implements AdminStore {
+  readonly #driver: Driver;
+  readonly #schema: string;
   readonly #sender: ControlSender;
   readonly #reader: RecordReader;
   readonly #closing = new AbortController();
@@ -37,6 +45,8 @@ export class PostgresAdminStore implements AdminStore {
   constructor({ driver, schema }: PostgresAdminStoreOptions) {
     // Everyone who is waiting to try again listens to it.
     setMaxListeners(0, this.#closing.signal);
+    this.#driver = driver;
+    this.#schema = schema;
     this.#sender = new ControlSender(driver, schema, this.#closing.signal);
     this.#reader = new RecordReader(driver, schema, this.#closing.signal);
   }
@@ -108,6 +118,22 @@ export class PostgresAdminStore implements AdminStore {
     return this.#reader.audit(workflowId, query);
   }
 
+  async redeliverEvent(request: EventVerbRequest): Promise<'done' | 'unchanged' | 'missing'> {
+    return this.#actOnEvent('redeliver_event', request);
+  }
+
+  async discardEvent(request: EventVerbRequest): Promise<'done' | 'missing'> {
+    return this.#actOnEvent('discard_event', request);
+  }
+
+  listEvents(query: EventQuery): Promise<RecordPage<EventRow>> {
+    return this.#reader.events(query);
+  }
+
+  listAttention(query: AttentionQuery): Promise<RecordPage<AttentionRow>> {
+    return this.#reader.attention(query);
+  }
+
   unservedVersions(limit: number): Promise<readonly UnservedVersionRow[]> {
     return this.#reader.unservedVersions(limit);
   }
@@ -119,6 +145,18 @@ export class PostgresAdminStore implements AdminStore {
   close(): Promise<void> {
     this.#closing.abort();
     return Promise.resolve();
+  }
+
+  async #actOnEvent<Result extends string>(functionName: string, request: EventVerbRequest): Promise<Result> {
+    const { eventId, nonce, by } = request;
+    const [row] = await askAgain<{ result: Result }>(
+      this.#driver,
+      this.#closing.signal,
+      `SELECT "${this.#schema}".${functionName}($1::uuid, $2::uuid, $3::text, $4::text) AS result`,
+      [eventId, nonce, by.actor, by.reason],
+    );
+    if (row === undefined) throw new TypeError(`${functionName} returned no row.`);
+    return row.result;
   }
 
   #send(

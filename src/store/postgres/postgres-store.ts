@@ -58,6 +58,7 @@ import {
   PendingSuspension,
   type PendingWrite,
 } from './pending-write.js';
+import { recordWithEventsCall } from './outbox-calls.js';
 import type { ProtocolCall } from './protocol-call.js';
 import { release } from './release.js';
 import {
@@ -110,6 +111,7 @@ export class PostgresStore implements Store {
   readonly #messageAnnouncer: IdAnnouncer;
   readonly #streamAnnouncer: IdAnnouncer;
   readonly #workAnnouncer: WorkAnnouncer;
+  readonly #eventAnnouncer: WorkAnnouncer;
   readonly #closing = new AbortController();
   readonly streams: StreamReads;
   #hints: StoreHints | undefined;
@@ -126,6 +128,7 @@ export class PostgresStore implements Store {
     this.#messageAnnouncer = new IdAnnouncer(driver, `${schema}.message`, MESSAGES_GAP_MS);
     this.#streamAnnouncer = new IdAnnouncer(driver, `${schema}.stream`, STREAMS_GAP_MS);
     this.#workAnnouncer = new WorkAnnouncer(driver, `${schema}.work`);
+    this.#eventAnnouncer = new WorkAnnouncer(driver, `${schema}.outbox`);
     this.streams = new PostgresStreamReads((prepare, text, parameters) => this.#ask(prepare, text, parameters), schema);
   }
 
@@ -145,8 +148,12 @@ export class PostgresStore implements Store {
     return this.#submit(new PendingStart(request));
   }
 
-  checkpoint(ownership: Ownership, step: StepRecord): Promise<WriteAnswer> {
-    return this.#submit(new PendingCheckpoint(ownership, step));
+  async checkpoint(ownership: Ownership, step: StepRecord): Promise<WriteAnswer> {
+    const { events = [] } = step;
+    if (events.length === 0) return this.#submit(new PendingCheckpoint(ownership, step));
+    const answer = await this.#recordCall(ownership, recordWithEventsCall(step, events));
+    if (answer.kind === 'written') this.announceEvents();
+    return answer;
   }
 
   recordIntent(ownership: Ownership, intent: IntentRecord): Promise<IntentAnswer> {
@@ -285,6 +292,11 @@ export class PostgresStore implements Store {
     this.#messageAnnouncer.announce(workflowId);
   }
 
+  /** Tells relays that there may be something to deliver. A hint, never waited for. */
+  announceEvents(): void {
+    this.#eventAnnouncer.announce();
+  }
+
   announceOutcome(workflowId: string): void {
     this.#announcer.announce(workflowId);
     this.#hints?.onStreams([workflowId]);
@@ -400,6 +412,7 @@ export class PostgresStore implements Store {
     this.#messageAnnouncer.close();
     this.#streamAnnouncer.close();
     this.#workAnnouncer.close();
+    this.#eventAnnouncer.close();
     this.#writer.close();
     await this.#stream?.close();
   }

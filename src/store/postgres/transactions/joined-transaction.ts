@@ -33,7 +33,22 @@ export class NotRecorded extends Error {
   }
 }
 
-export function checkpointStatement(schema: string): string {
+/** What ends a transaction: its record, and the events that it has added. */
+export interface CheckpointStatements {
+  readonly checkpoint: string;
+  readonly events: string;
+}
+
+export function checkpointStatements(schema: string): CheckpointStatements {
+  return { checkpoint: checkpointStatement(schema), events: eventsStatement(schema) };
+}
+
+function eventsStatement(schema: string): string {
+  return `SELECT "${schema}".put_events(p.workflow_id, p.seq, p.events)::text AS reply
+FROM json_to_record($1::text::json) AS p (workflow_id text, seq int4, events json)`;
+}
+
+function checkpointStatement(schema: string): string {
   return `SELECT "${schema}".checkpoint_transaction(p.marker, p.workflow_id, p.token, p.version, p.nonce, p.seq, p.name,
   p.output, p.attempts, p.attempt_errors, p.elapsed_ms) AS reply
 FROM json_to_record($1::text::json) AS p (marker text, workflow_id text, token uuid, version int8, nonce uuid, seq int4,
@@ -48,15 +63,18 @@ FROM json_to_record($1::text::json) AS p (marker text, workflow_id text, token u
  */
 export async function checkpointIn(
   open: SourceTransaction,
-  statement: string,
+  statements: CheckpointStatements,
   ownership: Ownership,
   record: StepRecord,
   ids: { readonly marker: string; readonly nonce: string },
 ): Promise<void> {
   for (let tries = 0; ; tries++) {
-    const reply = await ask(open, statement, parameterOf(ownership, record, ids));
+    const reply = await ask(open, statements.checkpoint, parameterOf(ownership, record, ids));
     const refusal = JSON.parse(reply) as Refusal;
-    if (refusal.answer === 'recorded') return;
+    if (refusal.answer === 'recorded') {
+      await addEvents(open, statements.events, ownership, record);
+      return;
+    }
     if (refusal.answer !== 'conflict' && refusal.answer !== 'locked') throw endOf(refusal);
     // Somebody wrote without taking ownership. The transaction is whole: only the statement is tried again.
     ownership.recordVersion = refusal.version ?? ownership.recordVersion;
@@ -64,6 +82,16 @@ export async function checkpointIn(
     if (delay === undefined) throw new NotRecorded({ kind: 'denied', denied: { kind: 'conflict' } });
     await sleep(delay);
   }
+}
+
+/** After the record: its check has locked the workflow's row. */
+async function addEvents(
+  open: SourceTransaction,
+  statement: string,
+  { workflowId }: Ownership,
+  { seq, events = [] }: StepRecord,
+): Promise<void> {
+  if (events.length > 0) await ask(open, statement, JSON.stringify({ workflow_id: workflowId, seq, events }));
 }
 
 async function ask(open: SourceTransaction, statement: string, parameter: string): Promise<string> {

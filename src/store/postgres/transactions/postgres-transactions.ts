@@ -5,7 +5,7 @@ import { DataSourceError } from '../../../errors/transaction-errors.js';
 import type { TransactionAnswer, TransactionJob, TransactionStore } from '../../transaction-store.js';
 import { askAgain } from '../ask-again.js';
 import { BodyRun } from './body-run.js';
-import { checkpointIn, checkpointStatement, NotRecorded } from './joined-transaction.js';
+import { checkpointIn, checkpointStatements, NotRecorded, type CheckpointStatements } from './joined-transaction.js';
 import { Slots } from './slots.js';
 import type { SourceOptions, TransactionSource } from './source.js';
 import { tryUntilSettled, type TryEnd } from './transaction-tries.js';
@@ -36,12 +36,12 @@ export interface PostgresTransactionsOptions {
 /** Transactions of steps, on PostgreSQL. */
 export class PostgresTransactions implements TransactionStore {
   readonly #options: PostgresTransactionsOptions;
-  readonly #statement: string;
+  readonly #statements: CheckpointStatements;
   readonly #slots = new Map<TransactionSource, Slots>();
 
   constructor(options: PostgresTransactionsOptions) {
     this.#options = options;
-    this.#statement = checkpointStatement(options.schema);
+    this.#statements = checkpointStatements(options.schema);
   }
 
   async run(job: TransactionJob): Promise<TransactionAnswer> {
@@ -85,7 +85,7 @@ export class PostgresTransactions implements TransactionStore {
         const record = await body.run(open);
         release ??= await turns.takeTurn(ownership.token, TURN_WAIT_MS);
         if (release === undefined) throw new NotRecorded({ kind: 'again', error: turnNotFree() });
-        await checkpointIn(open, this.#statement, ownership, record, ids);
+        await checkpointIn(open, this.#statements, ownership, record, ids);
         progress.isCommitting = true;
       });
       ownership.recordVersion += 1;

@@ -1,0 +1,84 @@
+import type { OutboxEvent, OutboxHandler } from '../api/outbox.js';
+import { startDecoding } from '../engine/decoding.js';
+import type { Serializer } from '../engine/serializer.js';
+import { startTimer } from '../engine/timer.js';
+import { RetryableError } from '../errors/step-errors.js';
+import type { ClaimedEvent } from '../store/outbox-store.js';
+
+/** What one attempt came to. */
+export type DeliveryEnd =
+  | { readonly kind: 'delivered' }
+  | { readonly kind: 'failed'; readonly error: unknown }
+  /** The process shuts down, and the handler has not said that it delivered. */
+  | { readonly kind: 'interrupted' };
+
+/** One attempt to deliver an event. */
+export class Delivery {
+  readonly #claimed: ClaimedEvent;
+  readonly #handler: OutboxHandler;
+  readonly #serializer: Serializer;
+  readonly #timeoutMs: number;
+  readonly #controller = new AbortController();
+  #isInterrupted = false;
+  /** When the handler has settled, also one that goes on after its time. */
+  #handled: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: {
+    readonly claimed: ClaimedEvent;
+    readonly handler: OutboxHandler;
+    readonly serializer: Serializer;
+    readonly timeoutMs: number;
+  }) {
+    this.#claimed = parts.claimed;
+    this.#handler = parts.handler;
+    this.#serializer = parts.serializer;
+    this.#timeoutMs = parts.timeoutMs;
+  }
+
+  /** Never rejects. */
+  async run(): Promise<DeliveryEnd> {
+    try {
+      const payload = startDecoding(this.#serializer, this.#claimed.payload);
+      await payload.done;
+      await this.#handle(this.#eventOf(payload.take()));
+      return { kind: 'delivered' };
+    } catch (error) {
+      return this.#isInterrupted ? { kind: 'interrupted' } : { kind: 'failed', error };
+    }
+  }
+
+  /** Fires the signal, since the process shuts down. */
+  interrupt(reason: Error): void {
+    this.#isInterrupted = true;
+    this.#controller.abort(reason);
+  }
+
+  /** Resolves when the handler has settled. One that does not heed its signal may take long after its attempt is over. */
+  async handled(): Promise<void> {
+    await this.#handled.catch(() => undefined);
+  }
+
+  #eventOf(payload: unknown): OutboxEvent {
+    const { eventId, topic, key, workflowId, addedAt } = this.#claimed;
+    return { id: eventId, topic, key, payload, workflowId, addedAt };
+  }
+
+  #handle(event: OutboxEvent): Promise<unknown> {
+    const { signal } = this.#controller;
+    signal.throwIfAborted();
+    const handling = (async () => {
+      await this.#handler(event, { signal, attempt: this.#claimed.attempts });
+    })();
+    this.#handled = handling;
+    return new Promise((resolve, reject) => {
+      const cancel = startTimer(this.#timeoutMs, () => {
+        const error = new RetryableError(
+          `The delivery took longer than ${String(this.#timeoutMs)} ms. Its signal has fired; its result is discarded.`,
+        );
+        this.#controller.abort(error);
+        reject(error);
+      });
+      handling.then(resolve, reject).finally(cancel);
+    });
+  }
+}

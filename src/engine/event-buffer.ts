@@ -1,0 +1,47 @@
+import type { EventToAdd } from '../store/event-to-add.js';
+
+type Slot =
+  { readonly kind: 'pending'; readonly done: Promise<void> } | { readonly kind: 'ready'; readonly event: EventToAdd };
+
+/**
+ * The events that one attempt of a step has added. They are recorded together with the step's result if this attempt brings it, and
+ * forgotten otherwise.
+ */
+export class EventBuffer {
+  readonly #slots: (Slot | undefined)[] = [];
+  #isTaken = false;
+
+  /** Nothing can be added any more: what was added is being recorded, or forgotten. */
+  get isTaken(): boolean {
+    return this.#isTaken;
+  }
+
+  /** Takes the next place at once, however long the payload takes to be encoded. What cannot be encoded is left out. */
+  async add(event: Omit<EventToAdd, 'payload'>, encode: () => string | Promise<string>): Promise<void> {
+    const encoded = encode();
+    const place = this.#slots.length;
+    if (typeof encoded === 'string') {
+      this.#slots.push({ kind: 'ready', event: { ...event, payload: encoded } });
+      return;
+    }
+    const done = encoded.then(
+      (payload) => {
+        this.#slots[place] = { kind: 'ready', event: { ...event, payload } };
+      },
+      (error: unknown) => {
+        this.#slots[place] = undefined;
+        throw error;
+      },
+    );
+    this.#slots.push({ kind: 'pending', done });
+    await done;
+  }
+
+  /** All of them, once their payloads are encoded. */
+  async take(): Promise<readonly EventToAdd[]> {
+    this.#isTaken = true;
+    const pending = this.#slots.flatMap((slot) => (slot?.kind === 'pending' ? [slot.done] : []));
+    if (pending.length > 0) await Promise.allSettled(pending);
+    return this.#slots.flatMap((slot) => (slot?.kind === 'ready' ? [slot.event] : []));
+  }
+}
