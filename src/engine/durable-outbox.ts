@@ -50,7 +50,7 @@ async function addAsCall(execution: RunningExecution, event: NamedEvent, payload
   const { serializer } = execution.host;
   await orRecordFailure(execution, step, async () => {
     // Encoding may take a while, and events of one key have the order of the calls.
-    const refused = await execution.eventOrder.send(
+    const refused = await execution.writeOrder.send(
       () =>
         Promise.all([encodeGiven(execution, () => encodePayload(serializer, payload)), encode(execution, undefined)]),
       ([text, output]) =>

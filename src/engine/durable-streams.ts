@@ -149,7 +149,7 @@ async function write(
 ): Promise<void> {
   const { host, ownership } = execution;
   let stream = '';
-  const answer = await execution.streamOrder.send(prepare, (texts) => {
+  const answer = await execution.writeOrder.send(prepare, (texts) => {
     execution.assertRunning();
     const write = entry(...texts);
     stream = write.stream;

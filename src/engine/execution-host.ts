@@ -50,10 +50,8 @@ export interface RunningExecution {
   readonly isRunning: boolean;
   /** Whether a step is under way whose intent is on record: its outcome would be unknown. */
   readonly leavesUnknown: boolean;
-  /** Brings entries of streams to the store in the order of the calls. */
-  readonly streamOrder: InOrder;
-  /** The same for events of the outbox. */
-  readonly eventOrder: InOrder;
+  /** Brings entries of streams, and events of the outbox, to the store in the order of the calls. */
+  readonly writeOrder: InOrder;
   context(): WorkflowContext;
   /** @throws OwnershipLostError or why else nothing can be called any more. */
   assertRunning(): void;

@@ -39,8 +39,7 @@ export class Execution implements RunningExecution {
   readonly definition: WorkflowDefinition;
   readonly ownership: Ownership;
   readonly attempt: number;
-  readonly streamOrder = new InOrder();
-  readonly eventOrder = new InOrder();
+  readonly writeOrder = new InOrder();
   readonly #host: ExecutionHost;
   readonly #start: ExecutionStart;
   readonly #replay: Replay;
