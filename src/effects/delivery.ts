@@ -20,6 +20,7 @@ export class Delivery {
   readonly #timeoutMs: number;
   readonly #controller = new AbortController();
   #isInterrupted = false;
+  #isHandling = false;
   /** When the handler has settled, also one that goes on after its time. */
   #handled: Promise<unknown> = Promise.resolve();
 
@@ -53,6 +54,11 @@ export class Delivery {
     this.#controller.abort(reason);
   }
 
+  /** Whether the handler is still at it, perhaps after its time. */
+  get isHandling(): boolean {
+    return this.#isHandling;
+  }
+
   /** Resolves when the handler has settled. One that does not heed its signal may take long after its attempt is over. */
   async handled(): Promise<void> {
     await this.#handled.catch(() => undefined);
@@ -66,8 +72,13 @@ export class Delivery {
   #handle(event: OutboxEvent): Promise<unknown> {
     const { signal } = this.#controller;
     signal.throwIfAborted();
+    this.#isHandling = true;
     const handling = (async () => {
-      await this.#handler(event, { signal, attempt: this.#claimed.attempts });
+      try {
+        await this.#handler(event, { signal, attempt: this.#claimed.attempts });
+      } finally {
+        this.#isHandling = false;
+      }
     })();
     this.#handled = handling;
     return new Promise((resolve, reject) => {

@@ -124,7 +124,7 @@ export class Relay {
     }
     const busy = this.#busy.get(claimed.topic);
     // A handler here goes on with it long after its time. Left to the lease: nobody else begins meanwhile either.
-    if (busy?.has(claimed.eventId) === true) return;
+    if (busy?.get(claimed.eventId)?.isHandling === true) return;
     if (claimed.attempts > retries.maxAttempts) {
       // No relay lived to say what came of the last one.
       await this.#bury(claimed, { kind: 'dead', reason: 'ATTEMPTS_EXHAUSTED', error: null });
@@ -135,7 +135,8 @@ export class Relay {
     await this.#finish(claimed, delivery, await delivery.run());
     // The slot of a handler that goes on after its time is not free.
     void delivery.handled().then(() => {
-      busy?.delete(claimed.eventId);
+      // It may be tried again by now.
+      if (busy?.get(claimed.eventId) === delivery) busy.delete(claimed.eventId);
       this.wake();
     });
   }

@@ -10,6 +10,8 @@ import {
   outbox,
   receive,
   runStep,
+  runTransaction,
+  transaction,
   type Holdfast,
   type OutboxEvent,
   type PayloadCodec,
@@ -227,6 +229,43 @@ describe('what the body of a step adds', () => {
   });
 });
 
+describe('what the body of a transaction adds', () => {
+  test('commits with it: of the run that committed, all; of one that was rolled back, nothing', async () => {
+    await bed.sql.query('CREATE TABLE account (cents integer)');
+    let runs = 0;
+    const pays = defineWorkflow('pays', async () =>
+      runTransaction(
+        'pay',
+        async () => {
+          runs += 1;
+          const { client } = transaction<pg.PoolClient>();
+          await client.query('INSERT INTO account VALUES ($1)', [runs]);
+          await outbox.add('paid', `run ${String(runs)}`, { key: 'k' });
+          await outbox.add('paid', 'receipt', { key: 'k' });
+          // A serialisation failure: the body is run again.
+          if (runs === 1) await client.query(`DO $$ BEGIN RAISE SQLSTATE '40001'; END $$`);
+          if (runs === 2) throw new Error('not yet');
+          return runs;
+        },
+        { retries: { maxAttempts: 2, initialDelay: 0 } },
+      ),
+    );
+    const proxy = await startPgProxyFor(bed.database.url);
+    const here = await bed.launch({ workflows: [pays], database: proxy.connectionString(bed.database.url) });
+    const fault = proxy.arm({ do: 'drop-reply' }, /^commit/i);
+    const handle = await here.start(pays, { workflowId: 'pays' });
+    expect(await handle.result()).toBe(3);
+    expect(fault.hits).toBe(1);
+    expect((await pending('paid')).map(({ payload, seq }) => [payload, seq])).toEqual([
+      ['"run 3"', 0],
+      ['"receipt"', 0],
+    ]);
+    expect((await bed.sql.query('SELECT cents FROM account')).rows).toEqual([{ cents: 3 }]);
+    await here.close();
+    await proxy.close();
+  });
+});
+
 describe('events and control operations', () => {
   test('a rewind takes back what is not delivered, and the new run adds it again under the same IDs', async () => {
     const rewinds = defineWorkflow('rewinds', async () => {
@@ -399,7 +438,10 @@ describe('bad use is a typed error, before anything is written', () => {
     await expect(outbox.add('bad', 1)).rejects.toMatchObject({ code: 'OUTSIDE_WORKFLOW' });
     const look = defineQuery<[], string>('look');
     const looked = defineWorkflow('looked', async () => {
-      look.handle(() => outbox.add('bad', 1).then(() => 'added') as never);
+      look.handle((async () => {
+        await outbox.add('bad', 1);
+        return 'added';
+      }) as unknown as () => string);
       await receive('end');
     });
     const here = await bed.launch({ workflows: [looked] });

@@ -44,7 +44,7 @@ export function checkpointStatements(schema: string): CheckpointStatements {
 }
 
 function eventsStatement(schema: string): string {
-  return `SELECT "${schema}".put_events(p.workflow_id, p.seq, p.events)::text AS reply
+  return `SELECT coalesce("${schema}".put_events(p.workflow_id, p.seq, p.events)::text, '') AS reply
 FROM json_to_record($1::text::json) AS p (workflow_id text, seq int4, events json)`;
 }
 
