@@ -30,6 +30,8 @@ export interface ExecutorState {
   readonly leaseIsFresh: boolean;
   /** Milliseconds after which what was started or claimed may have been given back, as nobody ran it here. */
   readonly lateMs: number;
+  /** Whether what this token owns was found owned and not run here, and is on its way back to the others. */
+  isGivingBack(token: string): boolean;
   clockMs(): number;
   /** A workflow that kept meeting other writers is to be claimed again after a while. */
   requeue(ownership: Ownership, requeues: number): void;
@@ -66,6 +68,8 @@ export class Engine implements ExecutionHost {
   readonly #executor: ExecutorState;
   readonly #waiter: OutcomeWaiter;
   readonly #running = new Map<string, Execution>();
+  /** Tokens whose reply came late, and of which the database is asked whether they still own. */
+  readonly #arriving = new Set<string>();
   readonly #idle = new Set<() => void>();
   #startsUnderWay = 0;
   #accepting = true;
@@ -99,6 +103,11 @@ export class Engine implements ExecutionHost {
   /** The execution of this workflow that runs here. */
   runningExecution(workflowId: string): Execution | undefined {
     return this.#running.get(workflowId);
+  }
+
+  /** Whether the execution of this token runs here, or is about to. */
+  isHere(workflowId: string, token: string): boolean {
+    return this.#arriving.has(token) || this.#running.get(workflowId)?.ownership.token === token;
   }
 
   runningExecutions(): Iterable<Execution> {
@@ -149,6 +158,26 @@ export class Engine implements ExecutionHost {
     }
   }
 
+  /**
+   * Whether what was started or claimed is still to be run here. If the reply took long, the comparison of rows may have found it
+   * owned and not run. So each looks for the other: what is being given back is left alone, and what is about to run is not given
+   * back. Else the answer that it is owned could be older than its giving back, and the execution would not know, with a lease
+   * that is fresh. Of what is answered with true, {@link adopt} has to follow.
+   */
+  async mayRun(ownership: Ownership, sentAt: number): Promise<boolean> {
+    const { token } = ownership;
+    if (this.#executor.isGivingBack(token)) return false;
+    if (performance.now() - sentAt < this.#executor.lateMs) return true;
+    this.#arriving.add(token);
+    let isOwned = false;
+    try {
+      isOwned = await this.store.verifyOwnership(ownership);
+    } finally {
+      if (!isOwned) this.#arriving.delete(token);
+    }
+    return isOwned;
+  }
+
   /** Runs what was claimed. The claim fenced whatever ran it before, here too. */
   adopt(claimed: ClaimedWorkflow, requeues: number): void {
     const definition = this.catalog.find(claimed.name);
@@ -158,6 +187,7 @@ export class Engine implements ExecutionHost {
       self = this.catalog.selfOf(definition, claimed.instance);
     } catch {
       // Another executor may know it. That this one does not is not the workflow's fault, so it is not an attempt.
+      this.#arriving.delete(claimed.ownership.token);
       this.logger.error('A claimed workflow cannot be run here; it is given back.', {
         workflowId: claimed.ownership.workflowId,
         workflow: claimed.name,
@@ -262,9 +292,7 @@ export class Engine implements ExecutionHost {
     ownership: Ownership,
     sentAt: number,
   ): Promise<void> {
-    // The comparison of rows may have found it owned and not run, and have given it back.
-    const isLate = performance.now() - sentAt >= this.#executor.lateMs;
-    if (isLate && !(await this.store.verifyOwnership(ownership))) return;
+    if (!(await this.mayRun(ownership, sentAt))) return;
     this.counters.started += 1;
     const self = this.catalog.selfOf(definition, start.instance);
     const { input, timeoutMs: deadlineInMs } = start;
@@ -273,6 +301,7 @@ export class Engine implements ExecutionHost {
 
   #run(start: ExecutionStart): void {
     const execution = new Execution(this, start);
+    this.#arriving.delete(start.ownership.token);
     const before = this.#running.get(execution.workflowId);
     // One that is ending learns from its last write what became of it: it may have made way for this one itself.
     if (before?.isRunning === true) before.lose('taken over by a later execution in this process');

@@ -1,7 +1,7 @@
 import type { Logger } from '../api/logger.js';
 import type { Engine, ExecutorState } from '../engine/engine.js';
 import { codeOf } from '../errors/error-code.js';
-import type { ClaimAnswer, ClaimedWorkflow, ExecutorStore, WorkflowStore } from '../store/store.js';
+import type { ClaimAnswer, ClaimedWorkflow, ExecutorStore } from '../store/store.js';
 import type { FleetCounters } from './fleet-counters.js';
 import { Repeater } from './repeater.js';
 
@@ -13,7 +13,7 @@ const AGAIN_JITTER_MS = 10;
 const SOON_MS = 5;
 
 export interface ClaimLoopOptions {
-  readonly store: ExecutorStore & Pick<WorkflowStore, 'verifyOwnership'>;
+  readonly store: ExecutorStore;
   readonly engine: Engine;
   readonly executor: ExecutorState;
   readonly logger: Logger;
@@ -114,8 +114,7 @@ export class ClaimLoop {
       turns: this.#turns,
       ...(only === undefined ? {} : { only }),
     });
-    const isLate = performance.now() - sentAt >= executor.lateMs;
-    const workflows = isLate ? await this.#stillOwned(answer.workflows) : answer.workflows;
+    const workflows = await this.#stillOwned(answer.workflows, sentAt);
     for (const workflow of workflows) {
       counters.claimed += 1;
       if (workflow.reason === 'recovered') counters.recovered += 1;
@@ -125,9 +124,9 @@ export class ClaimLoop {
     return answer;
   }
 
-  async #stillOwned(claimed: readonly ClaimedWorkflow[]): Promise<readonly ClaimedWorkflow[]> {
-    const { store } = this.#options;
-    const owned = await Promise.all(claimed.map(({ ownership }) => store.verifyOwnership(ownership)));
-    return claimed.filter((_, index) => owned[index]);
+  async #stillOwned(claimed: readonly ClaimedWorkflow[], sentAt: number): Promise<readonly ClaimedWorkflow[]> {
+    const { engine } = this.#options;
+    const mayRun = await Promise.all(claimed.map(({ ownership }) => engine.mayRun(ownership, sentAt)));
+    return claimed.filter((_, index) => mayRun[index]);
   }
 }

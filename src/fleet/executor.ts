@@ -108,6 +108,10 @@ export class Executor implements ExecutorState {
     return leastSuspicionMs(this.#intervalMs);
   }
 
+  isGivingBack(token: string): boolean {
+    return this.#reconciler?.isGivingBack(token) ?? false;
+  }
+
   get leaseIsFresh(): boolean {
     return this.#doubtfulSince === undefined && this.#leaseAgeMs < this.#options.leaseMs;
   }

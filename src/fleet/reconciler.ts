@@ -47,6 +47,10 @@ export class Reconciler {
     this.#repeater.start();
   }
 
+  isGivingBack(token: string): boolean {
+    return this.#givingBack.has(token);
+  }
+
   /** Compares now, or once more after the comparison that is under way. */
   wake(): void {
     this.#repeater.wake();
@@ -70,6 +74,8 @@ export class Reconciler {
       logger.warn('What this executor owns could not be read.', { code: codeOf(error) });
       return;
     }
+    // A suspicion begins when the answer is there: what it tells of was sent before, and is late at the earliest when this has lasted.
+    const answeredAt = performance.now();
     const ownedTokens = new Set(owned.map(({ token }) => token));
     for (const execution of running) {
       if (!ownedTokens.has(execution.ownership.token) && execution.isRunning) execution.lose();
@@ -77,8 +83,8 @@ export class Reconciler {
     onCompared(since);
     const suspects = new Map<string, number>();
     for (const workflow of owned) {
-      if (engine.runningExecution(workflow.workflowId)?.ownership.token === workflow.token) continue;
-      const suspectedSince = this.#suspects.get(workflow.token) ?? since;
+      if (engine.isHere(workflow.workflowId, workflow.token)) continue;
+      const suspectedSince = this.#suspects.get(workflow.token) ?? answeredAt;
       suspects.set(workflow.token, suspectedSince);
       if (since - suspectedSince >= leastSuspicionMs(intervalMs)) void this.#giveBack(workflow);
     }

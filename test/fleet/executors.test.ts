@@ -312,6 +312,39 @@ test('a start that was given back before its reply arrived is not run: its body 
   expect(epochs).toEqual([2]);
 });
 
+test('a start that is being given back when its reply arrives is not run, though its row says still that it is owned', async () => {
+  const epochs: number[] = [];
+  const run = defineWorkflow('crossing', async () => {
+    const { epoch } = workflow();
+    epochs.push(epoch);
+    return runStep('work', () => Promise.resolve(epoch));
+  });
+  const late = gate();
+  let isBeingGivenBack = false;
+  const { engine } = await launchParts(bed.database.url, {
+    workflows: [run],
+    requeues: REQUEUE_POLICY,
+    observer: (text) => {
+      if (text.includes('release_workflow')) isBeingGivenBack = true;
+    },
+    leaseMs: 300,
+    afterStart: async () => {
+      await bed.sql.query('BEGIN');
+      await bed.sql.query(`SELECT FROM holdfast.workflow_status WHERE workflow_id = 'crossing' FOR NO KEY UPDATE`);
+      await late.opened;
+    },
+  });
+  const starting = engine.start(definitionOf(run), { workflowId: 'crossing' }, []);
+  await waitUntil(() => Promise.resolve(isBeingGivenBack), 'its giving back waits for the lock');
+  late.open();
+  await starting;
+  await bed.sql.query('COMMIT');
+  const other = await launch({ workflows: [run] });
+  expect(await other.handle('crossing').result()).toBe(2);
+  await engine.idle();
+  expect(epochs).toEqual([2]);
+});
+
 test('a row that somebody keeps locked delays its giving back, not the heartbeats', async () => {
   const { run, bodies } = hangingOnce('locked');
   const leaver = await launch({ workflows: [run], pollInterval: '1h' });
