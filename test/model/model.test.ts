@@ -8,7 +8,7 @@ const LIMIT_MS = 30_000;
 
 // `npm run model` checks the larger ones, and all mutants; CI fails without its tools.
 test.each(CONFIGURATIONS.filter(({ size }) => size === 'quick'))(
-  'the model of the protocol holds: $name $liveness',
+  'the model of the protocol holds: $name',
   { skip: missing !== undefined },
   async ({ liveness, parameters }) => {
     const { finding } = await search(liveness ?? 'safety', parameters, LIMIT_MS);
