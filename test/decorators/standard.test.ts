@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Holdfast, Step, Workflow, defineWorkflow, runStep, step } from '../../src/index.js';
+import {
+  Holdfast,
+  OutcomeUnknownError,
+  Step,
+  Workflow,
+  defineWorkflow,
+  runStep,
+  step,
+  type Reconciliation,
+} from '../../src/index.js';
 import { createBed, silentLogger, type Bed } from '../support/launch.js';
 
 let bed: Bed;
@@ -125,4 +134,78 @@ test('names do not depend on class or function names, which minifiers change', a
 test('decorated methods keep working as plain code outside workflows', async () => {
   expect(await new Payments('eu').charge(7)).toBe('eu:7');
   expect(await runStep('x', () => Promise.resolve(1))).toBe(1);
+});
+
+class Bank {
+  readonly asked: unknown[] = [];
+
+  @Step({ reconcile: 'find' })
+  static async charge(cents: number): Promise<number> {
+    return Promise.reject(new OutcomeUnknownError(`no reply about ${String(cents)}`));
+  }
+
+  static async find(this: unknown, cents: number): Promise<Reconciliation<number>> {
+    return Promise.resolve({ happened: true, result: this === Bank ? cents : -1 });
+  }
+
+  @Workflow({ name: 'bank.static' })
+  static async pay(cents: number): Promise<number> {
+    return Bank.charge(cents);
+  }
+
+  @Step({ reconcile: 'findOf', atMostOnce: true })
+  async chargeOf(cents: number, note: string): Promise<string> {
+    return Promise.reject(new OutcomeUnknownError(`no reply about ${String(cents)} ${note}`));
+  }
+
+  async findOf(...args: unknown[]): Promise<Reconciliation<string>> {
+    this.asked.push(args, step().name);
+    return Promise.resolve({ happened: true, result: 'found' });
+  }
+
+  @Workflow({ name: 'bank.instance' })
+  async payOf(cents: number): Promise<string> {
+    return this.chargeOf(cents, 'a note');
+  }
+}
+
+test('reconcile by name is a method of the class or object, called like the step', async () => {
+  const bank = new Bank();
+  await bed.launch({ workflows: [Bank, { name: 'bank', instance: bank }] });
+  expect(await Bank.pay(3)).toBe(3);
+  expect(await bank.payOf(4)).toBe('found');
+  expect(bank.asked).toEqual([[4, 'a note'], 'chargeOf']);
+});
+
+test('a reconcile that the class does not have, or options that contradict each other, are refused', () => {
+  const missing = (): unknown => {
+    class Missing {
+      @Step({ reconcile: 'nowhere' })
+      static async charge(): Promise<number> {
+        return Promise.resolve(1);
+      }
+    }
+    return Missing;
+  };
+  const missingOfInstance = (): unknown => {
+    class Missing {
+      @Step({ reconcile: 'nowhere' })
+      async charge(): Promise<number> {
+        return Promise.resolve(1);
+      }
+    }
+    return new Missing();
+  };
+  const contradiction = (): unknown => {
+    class Contradiction {
+      @Step({ atMostOnce: true, retries: { maxAttempts: 2 } })
+      static async charge(): Promise<number> {
+        return Promise.resolve(1);
+      }
+    }
+    return Contradiction;
+  };
+  expect(missing).toThrow(expect.objectContaining({ code: 'REGISTRATION_INVALID' }));
+  expect(missingOfInstance).toThrow(expect.objectContaining({ code: 'REGISTRATION_INVALID' }));
+  expect(contradiction).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
 });

@@ -1,7 +1,15 @@
 import type pg from 'pg';
 import { expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import { defineWorkflow, runStep, Step, Workflow, type Holdfast, type WorkflowHandle } from '../../src/index.js';
+import {
+  defineWorkflow,
+  runStep,
+  Step,
+  Workflow,
+  type Holdfast,
+  type Reconciliation,
+  type WorkflowHandle,
+} from '../../src/index.js';
 
 // Nothing here runs: it compiles, and what must not compile does not.
 
@@ -53,6 +61,59 @@ test('a schema has to make what the workflow takes and returns', () => {
       }
     }
     return Wrong;
+  };
+  expectTypeOf(wrong).toBeFunction();
+});
+
+test('a reconcile has to fit its step', () => {
+  const find = (_id: string): Promise<Reconciliation<number>> => Promise.resolve({ stillUnknown: true });
+  const wrong = (): unknown => {
+    class Bank {
+      @Step({ reconcile: find })
+      static async fits(_id: string, _cents: number): Promise<number> {
+        return Promise.resolve(1);
+      }
+
+      @Step({ reconcile: (id: string): Promise<Reconciliation<number>> => find(id) })
+      async inline(_id: string): Promise<number> {
+        return Promise.resolve(1);
+      }
+
+      @Step({ reconcile: 'named' })
+      static async byName(_id: string): Promise<number> {
+        return Promise.resolve(1);
+      }
+
+      // @ts-expect-error -- another result
+      @Step({ reconcile: find })
+      static async result(_id: string): Promise<string> {
+        return Promise.resolve('');
+      }
+
+      // @ts-expect-error -- other arguments
+      @Step({ reconcile: find })
+      static async takes(_id: Date): Promise<number> {
+        return Promise.resolve(1);
+      }
+
+      // @ts-expect-error -- no answer
+      @Step({ reconcile: () => Promise.resolve(true) })
+      static async answers(): Promise<number> {
+        return Promise.resolve(1);
+      }
+
+      // @ts-expect-error -- an unknown option
+      @Step({ reconcile: find, atMostTwice: true })
+      static async unknown(_id: string): Promise<number> {
+        return Promise.resolve(1);
+      }
+    }
+    void runStep('x', () => Promise.resolve(1), { reconcile: () => find('x') });
+    // @ts-expect-error -- another result
+    void runStep('x', () => Promise.resolve('x'), { reconcile: () => find('x') });
+    // @ts-expect-error -- there is no class to look in
+    void runStep('x', () => Promise.resolve(1), { reconcile: 'find' });
+    return Bank;
   };
   expectTypeOf(wrong).toBeFunction();
 });

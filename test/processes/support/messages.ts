@@ -15,14 +15,15 @@ export interface LaunchOptions {
 export interface Announcement {
   readonly kind: 'announcement';
   readonly id: number;
-  /** A step body that begins, or workflow code that pauses between two steps. */
-  readonly what: 'body' | 'pause';
+  /** A step body that begins, workflow code that pauses between two steps, or a question of what became of a body. */
+  readonly what: 'body' | 'pause' | 'question';
   readonly name: string;
   readonly workflowId: string;
   readonly epoch: number;
 }
 
-export type WorkflowName = 'child' | 'order' | 'two steps' | 'swallowing' | 'busy' | 'long' | 'streaming';
+export type WorkflowName =
+  'child' | 'order' | 'two steps' | 'swallowing' | 'busy' | 'long' | 'streaming' | 'charging' | 'once';
 
 export type Command = { readonly kind: 'command'; readonly id: number } & (
   | { readonly do: 'start'; readonly name: WorkflowName; readonly workflowId: string; readonly args?: unknown[] }

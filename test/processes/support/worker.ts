@@ -157,7 +157,13 @@ export class Worker {
       hold.arrival.open(run);
       await hold.leave.opened;
     }
-    this.#send({ kind: 'answer', id, value: ticket });
+    this.#send({ kind: 'answer', id, value: what === 'question' ? this.#ticketOf(name, workflowId) : ticket });
+  }
+
+  /** Whether a body has begun under this name, in whichever process: what the other side would find in its books. */
+  #ticketOf(name: string, workflowId: string): number | null {
+    const isIt = (run: Run): boolean => run.what === 'body' && run.name === name && run.workflowId === workflowId;
+    return this.#runs.find(isIt)?.ticket ?? null;
   }
 
   #settle({ id, value, error }: Reply): void {
