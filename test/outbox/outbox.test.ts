@@ -438,10 +438,10 @@ describe('bad use is a typed error, before anything is written', () => {
     await expect(outbox.add('bad', 1)).rejects.toMatchObject({ code: 'OUTSIDE_WORKFLOW' });
     const look = defineQuery<[], string>('look');
     const looked = defineWorkflow('looked', async () => {
-      look.handle((async () => {
+      look.handle(async () => {
         await outbox.add('bad', 1);
         return 'added';
-      }) as unknown as () => string);
+      });
       await receive('end');
     });
     const here = await bed.launch({ workflows: [looked] });
