@@ -8,6 +8,7 @@ import { encodeFixedErrors, type FixedErrors } from './fixed-errors.js';
 import { DeduplicationSweeper } from './fleet/deduplication-sweeper.js';
 import { Executor } from './fleet/executor.js';
 import type { QueryDesk } from './fleet/query-desk.js';
+import { closeDataSources, openDataSources, type OpenDataSource } from './store/postgres/transactions/data-sources.js';
 import { Scheduler } from './fleet/scheduler.js';
 import type { HoldfastOptions } from './holdfast-options.js';
 import type { LaunchSettings } from './launch-options.js';
@@ -39,6 +40,7 @@ interface Opened extends CheckedLaunch {
   readonly logger: Logger;
   readonly serializer: ValueSerializer;
   readonly database: OpenDatabase;
+  readonly dataSources: ReadonlyMap<object, OpenDataSource>;
   readonly errors: FixedErrors;
 }
 
@@ -53,6 +55,7 @@ export class ExecutorParts {
   readonly #sweeper: DeduplicationSweeper;
   readonly #signals: ShutdownSignals;
   readonly #shutdownTimeoutMs: number;
+  readonly #dataSources: ReadonlyMap<object, OpenDataSource>;
   #closed: Promise<void> | undefined;
 
   /** Opens the database, puts the parts together and begins to run. What was opened is closed when that fails. */
@@ -61,12 +64,20 @@ export class ExecutorParts {
     const logger = options.logger ?? stderrLogger;
     const serializer = makeSerializer(options);
     const database = await openDatabase(options, settings, logger);
+    let dataSources: ReadonlyMap<object, OpenDataSource> = new Map();
     try {
+      dataSources = await openDataSources(options.dataSources ?? [], {
+        driver: database.driver,
+        database: options.database,
+        schema: settings.schema,
+        migrate: options.migrate ?? true,
+      });
       const errors = await encodeFixedErrors(serializer);
-      const parts = new ExecutorParts({ ...launch, logger, serializer, database, errors });
+      const parts = new ExecutorParts({ ...launch, logger, serializer, database, dataSources, errors });
       await parts.#start(launch);
       return parts;
     } catch (error) {
+      await closeDataSources(dataSources);
       await database.driver.close();
       await database.stop();
       throw error;
@@ -80,6 +91,7 @@ export class ExecutorParts {
       this.executor.wake();
     };
     this.#shutdownTimeoutMs = settings.shutdownTimeoutMs;
+    this.#dataSources = opened.dataSources;
     this.shared = new SharedParts({
       ...opened,
       ...settings,
@@ -94,7 +106,10 @@ export class ExecutorParts {
     this.executor = this.#makeExecutor(opened);
     this.engine = new Engine({
       store,
-      transactions: store.transactions({ idleTimeoutMs: settings.leaseMs * IDLE_TIMEOUT_PER_LEASE }),
+      transactions: store.transactions({
+        idleTimeoutMs: settings.leaseMs * IDLE_TIMEOUT_PER_LEASE,
+        dataSources: opened.dataSources,
+      }),
       serializer,
       logger,
       catalog,
@@ -146,6 +161,7 @@ export class ExecutorParts {
     await within(Promise.all([this.shared.leases.close(), this.#queryDesk.stop(), this.relay.stop()]), FINAL_DRAIN_MS);
     await within(this.executor.deregister(), FINAL_DRAIN_MS);
     await this.shared.close({ drainMs: FINAL_DRAIN_MS });
+    await within(closeDataSources(this.#dataSources), FINAL_DRAIN_MS);
     this.#signals.stop();
   }
 

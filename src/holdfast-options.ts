@@ -2,6 +2,7 @@ import type { WorkflowSource } from './engine/catalog.js';
 import type { SourceVersion } from './engine/source-version.js';
 import type { DriverTarget } from './drivers/open-driver.js';
 import type { ErrorClass, PayloadCodec } from './values/index.js';
+import type { DataSource } from './api/data-source.js';
 import type { Duration } from './api/duration.js';
 import type { Logger } from './api/logger.js';
 import type { ShutdownSignal } from './shutdown-signals.js';
@@ -43,6 +44,11 @@ export interface HoldfastOptions {
    * Connections of a pool of our own, 2 to 1,000; one more listens. Without meaning for a pool that is given. Default 10.
    */
   readonly maxConnections?: number;
+  /**
+   * Where transactions can run besides `database`: other pools, and libraries that own their connections; see `defineDataSource`.
+   * Default: none.
+   */
+  readonly dataSources?: readonly DataSource[];
   /** Schema of the tables, `^[a-z_][a-z0-9_]{0,47}$`. Default `holdfast`. */
   readonly schema?: string;
   /** Whether to bring the schema up to date. Default true. With false, `launch` only checks it. */

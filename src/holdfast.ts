@@ -66,6 +66,7 @@ export class Holdfast {
     const settings = checkOptions(options);
     // Before anything is opened: a wrong registration needs no database to be found.
     const catalog = new Catalog(options.workflows);
+    catalog.assertDataSources(options.dataSources ?? []);
     const appVersion = appVersionOf(options.appVersion, catalog);
     const queues = checkDeclarations(options.queues ?? []);
     checkScheduleDeclarations(options.schedules ?? [], (workflow) => catalog.resolve(workflow));

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { HoldfastOptions } from './holdfast-options.js';
+import { isDataSource } from './engine/data-source.js';
 import { describeIssues } from './engine/describe-issues.js';
 import { checkOutboxSettings, type RelaySettings } from './effects/outbox-settings.js';
 import { parseDuration } from './engine/duration.js';
@@ -40,6 +41,7 @@ export const optionsSchema = z.strictObject({
     .optional(),
   listenDatabase: z.string().optional(),
   maxConnections: z.int().min(2).max(1_000).optional(),
+  dataSources: z.array(z.custom<object>(isDataSource, 'must be what defineDataSource returned')).optional(),
   schema: z.string().optional(),
   migrate: z.boolean().optional(),
   executorId: z.string().min(1).max(200).optional(),

@@ -47,6 +47,7 @@ BEGIN
   DELETE FROM query_request q WHERE q.workflow_id = p_workflow_id;
   DELETE FROM step_result r WHERE r.workflow_id = p_workflow_id;
   DELETE FROM step_intent i WHERE i.workflow_id = p_workflow_id;
+  DELETE FROM transaction_generation g WHERE g.workflow_id = p_workflow_id;
   DELETE FROM stream_entry e WHERE e.workflow_id = p_workflow_id;
   DELETE FROM workflow_outcome o WHERE o.workflow_id = p_workflow_id;
   DELETE FROM workflow_input i WHERE i.workflow_id = p_workflow_id;

@@ -54,6 +54,12 @@ BEGIN
   DELETE FROM step_result r WHERE r.workflow_id = p_workflow_id AND r.seq >= p_to_step;
   DELETE FROM step_intent i WHERE i.workflow_id = p_workflow_id AND i.seq >= p_to_step;
   DELETE FROM event e WHERE e.workflow_id = p_workflow_id AND e.seq >= p_to_step;
+  -- What transactions of the removed calls have left in other databases is not taken for that of the new ones.
+  IF EXISTS (SELECT FROM transaction_generation g WHERE g.workflow_id = p_workflow_id) THEN
+    DELETE FROM transaction_generation g WHERE g.workflow_id = p_workflow_id AND g.from_seq >= p_to_step;
+    INSERT INTO transaction_generation (workflow_id, from_seq, generation)
+    VALUES (p_workflow_id, p_to_step, nextval('transaction_generation_number'));
+  END IF;
   -- What the removed calls received waits again, in its old place.
   UPDATE message m SET consumed_seq = NULL WHERE m.workflow_id = p_workflow_id AND m.consumed_seq >= p_to_step;
   PERFORM retract_stream_entries(p_workflow_id);

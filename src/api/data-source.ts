@@ -24,6 +24,8 @@ export interface DataSourceAdapter<Client> {
 /** A pool of `pg`, by what is needed of it. */
 export interface CallersPool<Client> {
   connect(): Promise<Client>;
+  /** Pools have this form, too; named, so that the first one is looked at to find out what `Client` is. */
+  connect(callback: never): unknown;
   readonly totalCount: number;
 }
 
@@ -46,3 +48,6 @@ export interface DataSource<Client = unknown> {
   /** Schema of the table of completions, where the data source is another database than Holdfast's. */
   readonly completionSchema: string;
 }
+
+/** Schema of the table of completions, unless told otherwise. */
+export const DEFAULT_COMPLETION_SCHEMA = 'holdfast_completion';

@@ -1,5 +1,6 @@
 import { RegistrationError, WorkflowNotRegisteredError } from '../errors/usage-errors.js';
 import { definitionOf, workflowDefinitionOf, type StepDefinition, type WorkflowDefinition } from './definitions.js';
+import type { TransactionDefinition } from './transaction-definition.js';
 import type { NamedSource } from './source-version.js';
 
 /** An object whose `@Workflow` methods can be run, under a name by which recovery finds it again. */
@@ -41,6 +42,17 @@ export class Catalog {
   /** What an app version can be made of. */
   get sources(): readonly NamedSource[] {
     return [...this.definitions, ...this.#steps].map(({ kind, name, body }) => ({ kind, name, text: body }));
+  }
+
+  /** @throws RegistrationError for a transaction of a data source that is none of these. */
+  assertDataSources(dataSources: readonly object[]): void {
+    for (const step of this.#steps) {
+      const { dataSource } = (step as Partial<TransactionDefinition>).settings ?? {};
+      if (dataSource === undefined || dataSources.includes(dataSource)) continue;
+      throw new RegistrationError(
+        `Transaction "${step.name}" is of data source "${dataSource.name}": add that to "dataSources" of launch.`,
+      );
+    }
   }
 
   /** The definition of a workflow function, checked to be one that is registered here. */

@@ -1,11 +1,16 @@
-import type { CallersPool, CallersSql, DataSource, DataSourceAdapter, DataSourceTarget } from '../api/data-source.js';
+import {
+  DEFAULT_COMPLETION_SCHEMA,
+  type CallersPool,
+  type CallersSql,
+  type DataSource,
+  type DataSourceAdapter,
+  type DataSourceTarget,
+} from '../api/data-source.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { checkText } from './check-text.js';
 import { checkKnownOptions } from './known-options.js';
 
 const LONGEST_NAME_BYTES = 255;
-/** Schema of the table of completions, unless told otherwise. */
-const DEFAULT_COMPLETION_SCHEMA = 'holdfast_completion';
 
 export interface DataSourceOptions {
   /**

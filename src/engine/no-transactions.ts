@@ -8,4 +8,5 @@ export const NO_TRANSACTIONS: TransactionStore = {
       kind: 'failed',
       error: new DataSourceError('This store is no database: it runs no transactions.'),
     }),
+  decideFailure: ({ record }) => Promise.resolve({ kind: 'to-record', record, isOwn: true }),
 };

@@ -36,21 +36,28 @@ export async function runStep(
 }
 
 /** Records what a step came to, and hands it to the workflow. */
-export async function recordEnd(
+async function recordEnd(
   execution: RunningExecution,
   definition: StepDefinition,
   seq: number,
   end: StepEnd,
   startedAt: number,
 ): Promise<unknown> {
-  const { record, thrown } = await recordOf(execution, definition, seq, end, startedAt).catch((error: unknown) => {
-    // Running the body again and again until the codec works would repeat its effect as often.
-    execution.blockUnrecordable(error);
-    throw error;
-  });
+  const { record, thrown } = await recordOfEnd(execution, definition, seq, end, startedAt);
   await checkpointOrRefusal(execution, record);
   if (record.error !== null) throw thrown;
   return (end as Extract<StepEnd, { readonly kind: 'value' }>).value;
+}
+
+/** What is to be recorded of a step that has ended, and what the workflow is to see thrown. Blocks when it cannot be encoded. */
+export function recordOfEnd(
+  ...call: Parameters<typeof recordOf>
+): Promise<{ readonly record: StepRecord; readonly thrown: unknown }> {
+  return recordOf(...call).catch((error: unknown) => {
+    // Running the body again and again until the codec works would repeat its effect as often.
+    call[0].blockUnrecordable(error);
+    throw error;
+  });
 }
 
 /** @throws WriteRefusedError when the database refuses it: that is what is recorded then. */

@@ -7,9 +7,11 @@ import { elapsedSince } from './elapsed.js';
 import { EventBuffer } from './event-buffer.js';
 import type { RunningExecution } from './execution-host.js';
 import type { RunningAttempt } from './running-attempt.js';
-import { checkpointOrRefusal, encodeFailures, recordEnd } from './run-step.js';
+import { asError } from './execution-errors.js';
+import { startDecodingResult } from './decoding.js';
+import { checkpointOrRefusal, encodeFailures, recordOfEnd } from './run-step.js';
 import { runInScope } from './scope.js';
-import { runAttempts, type AttemptRun } from './step-attempts.js';
+import { runAttempts, type AttemptRun, type StepEnd } from './step-attempts.js';
 import type { TransactionDefinition } from './transaction-definition.js';
 
 /** How a transaction's result came to be on record. */
@@ -17,7 +19,9 @@ type Recorded =
   /** In the transaction itself. */
   | { readonly kind: 'recorded'; readonly value: unknown }
   /** Not yet: the transaction has committed elsewhere, or wrote nothing. */
-  | { readonly kind: 'to-record'; readonly record: StepRecord; readonly value: unknown };
+  | { readonly kind: 'to-record'; readonly record: StepRecord; readonly value: unknown }
+  /** The same, and it was another run of this call that has committed. */
+  | { readonly kind: 'to-record'; readonly record: StepRecord };
 
 /** Runs one transaction call of a workflow: replays it, or runs its body in the transaction of its own record. */
 export async function runTransaction(
@@ -44,10 +48,60 @@ export async function runTransaction(
     whatHappened: () => undefined,
   });
   execution.assertRunning();
-  if (end.kind === 'error') return recordEnd(execution, definition, seq, end, call.startedAt);
+  if (end.kind === 'error') return recordFailure(execution, definition, seq, end, call.startedAt);
   const result = end.value as Recorded;
   if (result.kind === 'to-record') await checkpointOrRefusal(execution, result.record);
-  return result.value;
+  return 'value' in result ? result.value : takeAdopted(execution, result.record);
+}
+
+/** Records what a transaction failed with, unless an earlier run of it has committed after all. */
+async function recordFailure(
+  execution: RunningExecution,
+  definition: TransactionDefinition,
+  seq: number,
+  end: StepEnd,
+  startedAt: number,
+): Promise<unknown> {
+  const { record, thrown } = await recordOfEnd(execution, definition, seq, end, startedAt);
+  const { settings } = definition;
+  const gone = new AbortController();
+  const forget = execution.onGone((reason) => {
+    gone.abort(reason);
+  });
+  const answer = await execution
+    .write(
+      execution.host.transactions.decideFailure({
+        ownership: execution.ownership,
+        dataSource: settings.dataSource,
+        modes: settings,
+        signal: gone.signal,
+        record,
+      }),
+    )
+    .finally(forget);
+  execution.assertRunning();
+  switch (answer.kind) {
+    case 'to-record':
+      await checkpointOrRefusal(execution, answer.record);
+      if (answer.isOwn) throw thrown;
+      return takeAdopted(execution, answer.record);
+    case 'failed':
+      // Neither decided nor recorded: it is for the next execution.
+      execution.block(
+        'DATA_SOURCE_INVALID',
+        'The failure of a transaction could not be decided in its data source.',
+        asError(answer.error),
+      );
+      throw answer.error;
+    default:
+      return execution.denied(answer);
+  }
+}
+
+async function takeAdopted({ host: { serializer } }: RunningExecution, record: StepRecord): Promise<unknown> {
+  const result = startDecodingResult(serializer, record);
+  await result.done;
+  return result.take();
 }
 
 class TransactionCall {
@@ -101,7 +155,9 @@ class TransactionCall {
         await execution.progress();
         return { kind: 'recorded', value };
       case 'to-record':
-        return { kind: 'to-record', record: answer.record, value };
+        return answer.isOwn
+          ? { kind: 'to-record', record: answer.record, value }
+          : { kind: 'to-record', record: answer.record };
       case 'failed':
         throw answer.error;
       default:

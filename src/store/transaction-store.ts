@@ -10,6 +10,18 @@ export interface TransactionStore {
    * @throws StoreClosedError
    */
   run(job: TransactionJob): Promise<TransactionAnswer>;
+  /**
+   * Decides that a call has failed for good, before that is recorded. In another database than the record's, an execution that was
+   * replaced may have committed the body meanwhile: then that is the answer.
+   *
+   * @throws StoreClosedError
+   */
+  decideFailure(failure: TransactionFailure): Promise<Exclude<TransactionAnswer, { readonly kind: 'recorded' }>>;
+}
+
+/** What a transaction failed with for good. */
+export interface TransactionFailure extends Pick<TransactionJob, 'ownership' | 'dataSource' | 'modes' | 'signal'> {
+  readonly record: StepRecord;
 }
 
 /** One attempt of one transaction of a workflow. */

@@ -74,6 +74,7 @@ import {
 } from './rows.js';
 import { PostgresStreamReads } from './stream-reads.js';
 import { unknownCall } from './unknown-call.js';
+import type { OpenDataSource } from './transactions/data-sources.js';
 import { DriverSource } from './transactions/driver-source.js';
 import { PostgresTransactions } from './transactions/postgres-transactions.js';
 import { HINT_TOPICS, passHint } from './hint-topics.js';
@@ -98,6 +99,11 @@ export interface PostgresStoreOptions {
   readonly schema: string;
   /** Whether to listen for notifications. Without them, everything is found by polling. */
   readonly notifications: boolean;
+}
+
+export interface TransactionsSettings {
+  readonly idleTimeoutMs: number;
+  readonly dataSources: ReadonlyMap<object, OpenDataSource>;
 }
 
 /** The store on PostgreSQL: calls the functions of sql/functions by name, and nothing else. */
@@ -133,13 +139,15 @@ export class PostgresStore implements Store {
   }
 
   /** Where bodies of transactions run. `idleTimeoutMs`: unless a transaction says something else. */
-  transactions({ idleTimeoutMs }: { readonly idleTimeoutMs: number }): TransactionStore {
+  transactions({ idleTimeoutMs, dataSources }: TransactionsSettings): TransactionStore {
     return new PostgresTransactions({
       driver: this.#driver,
       schema: this.#schema,
       turns: this.#writer,
       closing: this.#closing.signal,
       idleTimeoutMs,
+      dataSources,
+      verify: (ownership) => this.verifyOwnership(ownership),
       own: new DriverSource(this.#driver, { isShared: true }),
     });
   }

@@ -60,6 +60,16 @@ export async function loadSqlFiles(packageDir: string = findPackageDir()): Promi
   }
 }
 
+/** What an application's own database gets for its completions; see sql/completion. */
+export async function loadCompletionSql(packageDir: string = findPackageDir()): Promise<string> {
+  const path = join(packageDir, 'sql', 'completion', 'completion.sql');
+  try {
+    return (await readFile(path, 'utf8')).replaceAll('\r\n', '\n');
+  } catch (cause) {
+    throw new SchemaFilesError(`Holdfast's file ${path} cannot be read. Install the package anew.`, { cause });
+  }
+}
+
 /** A file as it lies in a folder. */
 export interface SqlFile {
   readonly fileName: string;

@@ -2,9 +2,19 @@ import { randomUUID } from 'node:crypto';
 import type { Driver } from '../../../drivers/driver.js';
 import { StoreClosedError } from '../../../errors/store-errors.js';
 import { DataSourceError } from '../../../errors/transaction-errors.js';
-import type { TransactionAnswer, TransactionJob, TransactionStore } from '../../transaction-store.js';
+import type { Ownership } from '../../store.js';
+import type {
+  TransactionAnswer,
+  TransactionFailure,
+  TransactionJob,
+  TransactionStore,
+} from '../../transaction-store.js';
 import { askAgain } from '../ask-again.js';
 import { BodyRun } from './body-run.js';
+import { CompletedTransactions } from './completed-transaction.js';
+import type { CompletionKey } from './completions.js';
+import type { OpenDataSource } from './data-sources.js';
+import { Generations } from './generations.js';
 import { checkpointIn, checkpointStatements, NotRecorded, type CheckpointStatements } from './joined-transaction.js';
 import { Slots } from './slots.js';
 import type { SourceOptions, TransactionSource } from './source.js';
@@ -31,6 +41,9 @@ export interface PostgresTransactionsOptions {
   /** Default idle timeout of transactions, in milliseconds. */
   readonly idleTimeoutMs: number;
   readonly own: TransactionSource;
+  /** By the object that definitions name. */
+  readonly dataSources: ReadonlyMap<object, OpenDataSource>;
+  readonly verify: (ownership: Ownership) => Promise<boolean>;
 }
 
 /** Transactions of steps, on PostgreSQL. */
@@ -38,25 +51,57 @@ export class PostgresTransactions implements TransactionStore {
   readonly #options: PostgresTransactionsOptions;
   readonly #statements: CheckpointStatements;
   readonly #slots = new Map<TransactionSource, Slots>();
+  /** For those data sources that are another database. */
+  readonly #elsewhere = new Map<object, CompletedTransactions>();
 
   constructor(options: PostgresTransactionsOptions) {
     this.#options = options;
     this.#statements = checkpointStatements(options.schema);
+    const generations = new Generations(options.driver, options.schema, options.closing);
+    for (const [dataSource, { source, completions }] of options.dataSources) {
+      if (completions === undefined) continue;
+      const keyOf = (ownership: Ownership, seq: number): Promise<CompletionKey | undefined> =>
+        generations.keyOf(ownership, seq);
+      this.#elsewhere.set(
+        dataSource,
+        new CompletedTransactions({ source, completions, keyOf, verify: options.verify }),
+      );
+    }
   }
 
   async run(job: TransactionJob): Promise<TransactionAnswer> {
-    const { closing, own } = this.#options;
-    if (job.dataSource !== undefined) throw new DataSourceError('There are no data sources here.');
-    return tryUntilSettled(job, closing, ({ turnFirst }) => this.#tryJoined(job, own, turnFirst));
+    const source = this.#sourceOf(job);
+    if (source === undefined) return { kind: 'failed', error: notLaunchedWith() };
+    return tryUntilSettled(job, this.#options.closing, ({ turnFirst }) => this.#try(job, source, turnFirst));
   }
 
-  async #tryJoined(job: TransactionJob, source: TransactionSource, turnFirst: boolean): Promise<TryEnd> {
+  async decideFailure(failure: TransactionFailure): ReturnType<TransactionStore['decideFailure']> {
+    const { ownership, dataSource, modes, record } = failure;
+    const elsewhere = dataSource === undefined || modes.readOnly ? undefined : this.#elsewhere.get(dataSource);
+    if (elsewhere === undefined) return { kind: 'to-record', record, isOwn: true };
+    const answer = await tryUntilSettled({ ...failure, name: record.name }, this.#options.closing, () => {
+      this.#assertOpen();
+      return elsewhere.decideFailure(ownership, record);
+    });
+    if (answer.kind === 'recorded') throw new TypeError('A failure is not recorded by a transaction.');
+    return answer;
+  }
+
+  #sourceOf({ dataSource }: TransactionJob): TransactionSource | undefined {
+    const { own, dataSources } = this.#options;
+    return dataSource === undefined ? own : dataSources.get(dataSource)?.source;
+  }
+
+  async #try(job: TransactionJob, source: TransactionSource, turnFirst: boolean): Promise<TryEnd> {
     const release = await this.#slotOf(source);
     try {
       this.#assertOpen();
       const permission = job.mayRun();
       if (permission !== undefined) await permission;
-      return job.modes.readOnly ? await this.#read(job, source) : await this.#join(job, source, turnFirst);
+      if (job.modes.readOnly) return await this.#read(job, source);
+      const elsewhere = job.dataSource === undefined ? undefined : this.#elsewhere.get(job.dataSource);
+      if (elsewhere !== undefined) return await elsewhere.oneTry(job, (marker) => this.#begin(job, marker));
+      return await this.#join(job, source, turnFirst);
     } finally {
       release?.();
     }
@@ -133,6 +178,12 @@ export class PostgresTransactions implements TransactionStore {
 }
 
 const RECORDED: TryEnd = { kind: 'settled', answer: { kind: 'recorded' } };
+
+function notLaunchedWith(): DataSourceError {
+  return new DataSourceError(
+    'The data source of this transaction is not one that this Holdfast was launched with: add it to "dataSources".',
+  );
+}
 
 function turnNotFree(): Error {
   return new Error('Another write of this workflow was under way for too long.');

@@ -30,7 +30,7 @@ export type TryEnd =
  * fail a transaction of one snapshot again and again.
  */
 export async function tryUntilSettled(
-  job: TransactionJob,
+  job: Pick<TransactionJob, 'name' | 'signal'>,
   closing: AbortSignal,
   oneTry: (options: { readonly turnFirst: boolean }) => Promise<TryEnd>,
 ): Promise<TransactionAnswer> {
@@ -60,7 +60,7 @@ export async function tryUntilSettled(
   }
 }
 
-function conflict({ name }: TransactionJob, cause: unknown): TransactionConflictError {
+function conflict({ name }: Pick<TransactionJob, 'name'>, cause: unknown): TransactionConflictError {
   return new TransactionConflictError(
     `Transaction "${name}" met serialisation failures or deadlocks at each of ${String(MOST_CONFLICTS + 1)} tries. Nothing took effect.`,
     { cause },
