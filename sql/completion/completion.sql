@@ -12,6 +12,8 @@ CREATE TABLE IF NOT EXISTS completion (
   generation   bigint NOT NULL,
   output       text,
   error        text,
+  -- What the body adds to the outbox, as JSON: it goes along with the record.
+  events       text,
   epoch        bigint NOT NULL,
   completed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   PRIMARY KEY (installation, workflow_id, seq, generation),
@@ -47,7 +49,7 @@ $$;
 -- The first statement of a transaction: what is known of the call. Shares the lock of the owner's row until the end, so that a
 -- later owner waits for this transaction, and this one does not begin when a later owner has been here.
 --   {"answer": "run"}  nothing: the body is to run      {"answer": "fenced"}  a later owner has been here
---   {"answer": "done", "output": …, "error": …}  it is decided
+--   {"answer": "done", "output": …, "error": …, "events": …}  it is decided
 CREATE OR REPLACE FUNCTION begin_completion(
   p_installation uuid, p_workflow_id text, p_seq integer, p_generation bigint, p_owner_generation bigint, p_epoch bigint
 )
@@ -68,7 +70,8 @@ BEGIN
    WHERE c.installation = p_installation AND c.workflow_id = p_workflow_id AND c.seq = p_seq
      AND c.generation = p_generation;
   IF FOUND THEN
-    RETURN json_build_object('answer', 'done', 'output', v_found.output, 'error', v_found.error);
+    RETURN json_build_object('answer', 'done', 'output', v_found.output, 'error', v_found.error,
+                             'events', v_found.events);
   END IF;
   RETURN '{"answer":"run"}';
 END
@@ -78,7 +81,7 @@ $$;
 --   {"answer": "recorded"}      {"answer": "ended"}  the body has ended the transaction that was begun with p_marker
 CREATE OR REPLACE FUNCTION record_completion(
   p_marker text, p_installation uuid, p_workflow_id text, p_seq integer, p_generation bigint, p_epoch bigint,
-  p_output text, p_error text
+  p_output text, p_error text, p_events text
 )
 RETURNS text
 LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
@@ -87,8 +90,8 @@ BEGIN
   IF current_setting('holdfast.transaction', true) IS DISTINCT FROM p_marker THEN
     RETURN '{"answer":"ended"}';
   END IF;
-  INSERT INTO completion (installation, workflow_id, seq, generation, output, error, epoch)
-  VALUES (p_installation, p_workflow_id, p_seq, p_generation, p_output, p_error, p_epoch);
+  INSERT INTO completion (installation, workflow_id, seq, generation, output, error, events, epoch)
+  VALUES (p_installation, p_workflow_id, p_seq, p_generation, p_output, p_error, p_events, p_epoch);
   RETURN '{"answer":"recorded"}';
 END
 $$;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { TransactionEndedError } from '../../../errors/transaction-errors.js';
+import type { EventToAdd } from '../../event-to-add.js';
 import type { Ownership, StepRecord } from '../../store.js';
 import type { TransactionAnswer, TransactionJob } from '../../transaction-store.js';
 import { BodyRun } from './body-run.js';
@@ -125,7 +126,7 @@ function answerOf(
   { seq, name }: { readonly seq: number; readonly name: string },
 ): TransactionAnswer {
   if (known.answer === 'fenced') return { kind: 'lost' };
-  const { output, error } = known;
+  const { output, error, events } = known;
   const record: StepRecord = {
     seq,
     name,
@@ -136,6 +137,7 @@ function answerOf(
     attemptErrors: null,
     childId: null,
     elapsedMs: 0,
+    events: JSON.parse(events ?? '[]') as readonly EventToAdd[],
   };
   return { kind: 'to-record', record, isOwn: false };
 }

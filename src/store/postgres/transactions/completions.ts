@@ -16,7 +16,13 @@ export interface CompletionKey {
 export type KnownCompletion =
   | { readonly answer: 'run' }
   | { readonly answer: 'fenced' }
-  | { readonly answer: 'done'; readonly output: string | null; readonly error: string | null };
+  | {
+      readonly answer: 'done';
+      readonly output: string | null;
+      readonly error: string | null;
+      /** JSON text of a list. */
+      readonly events: string | null;
+    };
 
 /** The statements of sql/completion, in one schema of the application's database. */
 export class Completions {
@@ -51,10 +57,15 @@ FROM json_to_record($1::text::json) AS p (installation uuid, workflow_id text, s
   async record(open: SourceTransaction, key: CompletionKey, marker: string, record: StepRecord): Promise<boolean> {
     const reply = await open.reply(
       `SELECT "${this.#schema}".record_completion(p.marker, p.installation, p.workflow_id, p.seq, p.generation, p.epoch,
-  p.output, p.error) AS reply
+  p.output, p.error, p.events) AS reply
 FROM json_to_record($1::text::json) AS p (marker text, installation uuid, workflow_id text, seq int4, generation int8,
-  epoch int8, output text, error text)`,
-      parameterOf(key, { marker, output: record.output, error: record.error }),
+  epoch int8, output text, error text, events text)`,
+      parameterOf(key, {
+        marker,
+        output: record.output,
+        error: record.error,
+        events: JSON.stringify(record.events ?? []),
+      }),
     );
     return (JSON.parse(reply) as { readonly answer: string }).answer === 'recorded';
   }
