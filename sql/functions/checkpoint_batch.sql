@@ -13,6 +13,7 @@
 -- * ORDER BY: two batches lock in one order, so a zombie and an owner cannot deadlock.
 -- * The step's columns travel through RETURNING. Joining them back by position is a nested loop over the batch: 10,400
 --   steps/s instead of 28,400 with 250 in a batch.
+-- * The row is written where it was locked (ctid), which saves a second look-up: 1.5 us of 15.
 -- * The planner settings pin the one plan that is right for every size of the tables: look up by primary key.
 CREATE OR REPLACE FUNCTION checkpoint_batch(
   p_workflow_ids text[], p_tokens uuid[], p_versions bigint[], p_counts integer[], p_nonces uuid[],
@@ -29,7 +30,7 @@ DECLARE
   v_written  integer;
 BEGIN
   WITH locked AS MATERIALIZED (
-    SELECT r.*, s.epoch
+    SELECT r.*, s.epoch, s.ctid AS place
       FROM unnest(p_workflow_ids, p_tokens, p_versions, p_counts, p_nonces, p_seqs, p_names, p_kinds, p_outputs, p_errors,
                   p_attempts, p_attempt_errors, p_child_ids, p_elapsed_ms)
         AS r (workflow_id, token, version, steps, nonce, seq, name, kind, output, error,
@@ -42,7 +43,7 @@ BEGIN
     UPDATE workflow_status s
        SET record_version = l.version + l.steps, updated_at = v_now
       FROM locked l
-     WHERE s.workflow_id = l.workflow_id
+     WHERE s.ctid = l.place
     RETURNING l.*
   ), inserted AS (
     INSERT INTO step_result (workflow_id, seq, name, kind, output, error, attempts, attempt_errors, child_id,

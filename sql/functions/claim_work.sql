@@ -45,6 +45,7 @@ DECLARE
   v_due       text[];
   v_ids       text[];
   v_dead      text[];
+  v_taken     integer;
   v_queue     text;
   v_queues    text[];
   v_place     integer;
@@ -230,28 +231,7 @@ BEGIN
     RETURN;
   END IF;
 
-  UPDATE workflow_ownership o
-     SET ended_at = v_now, ended_how = 'taken over'
-    FROM unnest(v_recovered) AS r (workflow_id)
-   WHERE o.workflow_id = r.workflow_id AND o.ended_at IS NULL;
-
-  WITH buried AS (
-    UPDATE workflow_status s
-       SET status = 'DEAD_LETTER', owner_token = NULL, record_version = s.record_version + 1, updated_at = v_now,
-           completed_at = v_now, wake_at = NULL, attention = 'DEAD_LETTER',
-           attention_detail = format('%s of %s attempts used', s.attempts, s.max_attempts)
-      FROM unnest(v_ids) AS r (workflow_id)
-     WHERE s.workflow_id = r.workflow_id AND s.attempts >= s.max_attempts
-    RETURNING s.workflow_id, s.epoch
-  ), recorded AS (
-    INSERT INTO workflow_outcome (workflow_id, status, error, epoch, nonce, recorded_at)
-    SELECT b.workflow_id, 'DEAD_LETTER', p_dead_letter_error, b.epoch, gen_random_uuid(), v_now FROM buried b
-    RETURNING workflow_outcome.workflow_id
-  )
-  SELECT array_agg(d.workflow_id) INTO v_dead FROM recorded d;
-  IF v_dead IS NOT NULL THEN
-    PERFORM wake_waiters(v_dead);
-  END IF;
+  PERFORM end_ownership(v_recovered, 'taken over', NULL);
 
   IF cardinality(v_due) > 0 THEN
     DELETE FROM workflow_wait w WHERE w.waiter_id = ANY (v_due);
@@ -264,23 +244,19 @@ BEGIN
            any_version = false, attention = NULL, attention_detail = NULL,
            record_version = s.record_version + 1, attempts = s.attempts + 1, executor_id = p_executor_id,
            incarnation = p_incarnation, wake_at = NULL, updated_at = v_now, started_at = coalesce(s.started_at, v_now),
-           deadline = coalesce(s.deadline, v_now + s.timeout_ms * interval '1 ms')
+           deadline = coalesce(s.deadline, v_now + s.timeout_ms * interval '1 ms'), owned_at = v_now,
+           owned_reason = CASE
+             WHEN s.workflow_id = ANY (v_recovered) THEN 'recovered'
+             -- With a fresh budget: by the control operation that came after the last ownership, or by continuing as new.
+             WHEN s.attempts = 0 AND s.epoch > 0 AND s.workflow_id <> ALL (v_due) AND EXISTS (
+               SELECT FROM admin_audit a
+                WHERE a.workflow_id = s.workflow_id AND a.verb IN ('resume', 'rewind')
+                  AND a.acted_at >= (SELECT max(o.owned_at) FROM ended_ownership o WHERE o.workflow_id = s.workflow_id)
+             ) THEN 'resumed'
+             ELSE 'claimed' END
       FROM unnest(v_ids) AS r (workflow_id)
-     WHERE s.workflow_id = r.workflow_id AND (v_dead IS NULL OR s.workflow_id <> ALL (v_dead))
-    RETURNING s.*, CASE
-      WHEN s.workflow_id = ANY (v_recovered) THEN 'recovered'
-      -- With a fresh budget: by the control operation that came after the last ownership, or by continuing as new.
-      WHEN s.attempts = 1 AND s.epoch > 1 AND s.workflow_id <> ALL (v_due) AND EXISTS (
-        SELECT FROM admin_audit a
-         WHERE a.workflow_id = s.workflow_id AND a.verb IN ('resume', 'rewind')
-           AND a.acted_at >= (SELECT max(o.owned_at) FROM workflow_ownership o WHERE o.workflow_id = s.workflow_id)
-      ) THEN 'resumed'
-      ELSE 'claimed' END AS why
-  ), owned AS (
-    INSERT INTO workflow_ownership (workflow_id, epoch, executor_id, incarnation, reason, owned_at)
-    SELECT t.workflow_id, t.epoch, p_executor_id, p_incarnation,
-           t.why, v_now
-      FROM taken t
+     WHERE s.workflow_id = r.workflow_id AND s.attempts < s.max_attempts
+    RETURNING s.*
   ), logged AS (
     INSERT INTO queue_start (start_id, queue, partition_key, started_at)
     -- As late as possible: a start that is counted too early leaves its window too early.
@@ -296,12 +272,34 @@ BEGIN
      WHERE o.queue = q.name AND o.started_at <= v_now - q.period_ms * interval '1 ms'
   )
   SELECT t.workflow_id, t.name, t.instance, t.owner_token, t.epoch, t.record_version, t.attempts,
-         t.why,
+         t.owned_reason,
          (extract(epoch FROM t.deadline - v_now) * 1000)::double precision,
          i.input, t.first_seq, t.epoch > 1 OR t.forked_from IS NOT NULL,
          CASE WHEN t.schedule IS NOT NULL THEN json_build_object('schedule', t.schedule, 'scheduledMs',
            (extract(epoch FROM t.scheduled_at) * 1000)::double precision)::text END
     FROM taken t
     LEFT JOIN workflow_input i ON i.workflow_id = t.workflow_id;
+  GET DIAGNOSTICS v_taken = ROW_COUNT;
+
+  -- The others are over their limits.
+  IF v_taken < cardinality(v_ids) THEN
+    WITH buried AS (
+      UPDATE workflow_status s
+         SET status = 'DEAD_LETTER', owner_token = NULL, record_version = s.record_version + 1, updated_at = v_now,
+             completed_at = v_now, wake_at = NULL, attention = 'DEAD_LETTER',
+             attention_detail = format('%s of %s attempts used', s.attempts, s.max_attempts)
+        FROM unnest(v_ids) AS r (workflow_id)
+       WHERE s.workflow_id = r.workflow_id AND s.owned_at IS NULL
+      RETURNING s.workflow_id, s.epoch
+    ), recorded AS (
+      INSERT INTO workflow_outcome (workflow_id, status, error, epoch, nonce, recorded_at)
+      SELECT b.workflow_id, 'DEAD_LETTER', p_dead_letter_error, b.epoch, gen_random_uuid(), v_now FROM buried b
+      RETURNING workflow_outcome.workflow_id
+    )
+    SELECT array_agg(d.workflow_id) INTO v_dead FROM recorded d;
+    IF v_dead IS NOT NULL THEN
+      PERFORM wake_waiters(v_dead);
+    END IF;
+  END IF;
 END
 $$;

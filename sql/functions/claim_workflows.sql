@@ -81,10 +81,7 @@ BEGIN
     RETURN;
   END IF;
 
-  UPDATE workflow_ownership o
-     SET ended_at = v_now, ended_how = 'taken over'
-    FROM unnest(v_recovered) AS r (workflow_id)
-   WHERE o.workflow_id = r.workflow_id AND o.ended_at IS NULL;
+  PERFORM end_ownership(v_recovered, 'taken over', NULL);
 
   WITH buried AS (
     UPDATE workflow_status s
@@ -113,18 +110,15 @@ BEGIN
     UPDATE workflow_status s
        SET status = 'PENDING', owner_token = gen_random_uuid(), epoch = s.epoch + 1,
            record_version = s.record_version + 1, attempts = s.attempts + 1, executor_id = p_executor_id,
-           incarnation = p_incarnation, wake_at = NULL, updated_at = v_now, started_at = coalesce(s.started_at, v_now)
+           incarnation = p_incarnation, wake_at = NULL, updated_at = v_now, started_at = coalesce(s.started_at, v_now),
+           owned_at = v_now,
+           owned_reason = CASE WHEN s.workflow_id = ANY (v_recovered) THEN 'recovered' ELSE 'claimed' END
       FROM unnest(v_ids) AS r (workflow_id)
      WHERE s.workflow_id = r.workflow_id AND (v_dead IS NULL OR s.workflow_id <> ALL (v_dead))
     RETURNING s.*
-  ), owned AS (
-    INSERT INTO workflow_ownership (workflow_id, epoch, executor_id, incarnation, reason, owned_at)
-    SELECT t.workflow_id, t.epoch, p_executor_id, p_incarnation,
-           CASE WHEN t.workflow_id = ANY (v_recovered) THEN 'recovered' ELSE 'claimed' END, v_now
-      FROM taken t
   )
   SELECT t.workflow_id, t.name, t.instance, t.owner_token, t.epoch, t.record_version, t.attempts,
-         CASE WHEN t.workflow_id = ANY (v_recovered) THEN 'recovered' ELSE 'claimed' END,
+         t.owned_reason,
          (extract(epoch FROM t.deadline - v_now) * 1000)::double precision,
          i.input, t.attributes::text, t.parent_id
     FROM taken t

@@ -16,7 +16,7 @@ DECLARE
   v_written integer;
 BEGIN
   WITH locked AS MATERIALIZED (
-    SELECT r.*, s.epoch
+    SELECT r.*, s.epoch, s.ctid AS place
       FROM unnest(p_workflow_ids, p_tokens, p_versions, p_nonces, p_statuses, p_outputs, p_errors, p_attentions)
         AS r (workflow_id, token, version, nonce, new_status, output, error, new_attention)
       JOIN workflow_status s ON s.workflow_id = r.workflow_id
@@ -34,13 +34,8 @@ BEGIN
         SELECT k.*, CASE WHEN k.new_attention = 'OUTCOME_UNKNOWN' THEN unknown_outcomes(k.workflow_id) END AS unknown
           FROM locked k
       ) l
-     WHERE s.workflow_id = l.workflow_id
+     WHERE s.ctid = l.place
     RETURNING l.workflow_id, l.new_status, l.output, l.error, l.epoch, l.nonce
-  ), given_up AS (
-    UPDATE workflow_ownership o
-       SET ended_at = v_now, ended_how = 'completed', nonce = e.nonce
-      FROM ended e
-     WHERE o.workflow_id = e.workflow_id AND o.epoch = e.epoch
   )
   INSERT INTO workflow_outcome (workflow_id, status, output, error, epoch, nonce, recorded_at)
   SELECT e.workflow_id, e.new_status, e.output, e.error, e.epoch, e.nonce, v_now FROM ended e;

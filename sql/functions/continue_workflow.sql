@@ -19,8 +19,7 @@ CREATE OR REPLACE FUNCTION continue_workflow(
 LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 DECLARE
-  v_now   timestamptz := clock();
-  v_epoch bigint;
+  v_now timestamptz := clock();
 BEGIN
   PERFORM FROM workflow_status s
     WHERE s.workflow_id = p_workflow_id AND s.owner_token = p_token AND s.record_version = p_version
@@ -32,20 +31,17 @@ BEGIN
      WHERE m.workflow_id = p_workflow_id AND m.consumed_seq = ANY (p_unreceived::integer[]);
     -- The nonce stays: it is that of the start.
     UPDATE workflow_input i SET input = p_input WHERE i.workflow_id = p_workflow_id;
+    PERFORM end_ownership(ARRAY[p_workflow_id], 'continued', p_nonce);
     UPDATE workflow_status s
        SET status = 'ENQUEUED', owner_token = NULL, record_version = p_version + 1, updated_at = v_now, wake_at = NULL,
            attempts = 0, first_seq = p_first_seq, any_version = true, attention = NULL, attention_detail = NULL
-     WHERE s.workflow_id = p_workflow_id
-    RETURNING s.epoch INTO v_epoch;
-    UPDATE workflow_ownership o
-       SET ended_at = v_now, nonce = p_nonce, ended_how = 'continued'
-     WHERE o.workflow_id = p_workflow_id AND o.epoch = v_epoch;
+     WHERE s.workflow_id = p_workflow_id;
     PERFORM pg_notify(current_schema() || '.work', '');
   ELSE
     -- One statement, one snapshot: see checkpoint_one.
     SELECT c.* INTO answer, found_status, found_epoch, found_version, found_detail
       FROM classify_refusal(p_workflow_id, p_token, p_version, NULL) c
-     WHERE NOT EXISTS (SELECT FROM workflow_ownership o WHERE o.workflow_id = p_workflow_id AND o.nonce = p_nonce);
+     WHERE NOT EXISTS (SELECT FROM ended_ownership o WHERE o.workflow_id = p_workflow_id AND o.nonce = p_nonce);
   END IF;
 END
 $$;

@@ -51,7 +51,7 @@ BEGIN
   DELETE FROM stream_entry e WHERE e.workflow_id = p_workflow_id;
   DELETE FROM workflow_outcome o WHERE o.workflow_id = p_workflow_id;
   DELETE FROM workflow_input i WHERE i.workflow_id = p_workflow_id;
-  DELETE FROM workflow_ownership o WHERE o.workflow_id = p_workflow_id;
+  DELETE FROM ended_ownership o WHERE o.workflow_id = p_workflow_id;
   DELETE FROM queue_deduplication d WHERE d.workflow_id = p_workflow_id;
   DELETE FROM queue_debounce d WHERE d.workflow_id = p_workflow_id;
   -- What it has added to the outbox is delivered all the same; a later workflow of this ID has no say in it.

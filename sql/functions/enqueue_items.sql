@@ -1,6 +1,6 @@
 -- Enqueues workflows: rows ENQUEUED, or DELAYED, with their inputs, in the caller's transaction. One array element per
 -- workflow; p_parent_* are those of the workflow that enqueues them, or null. p_queues null: no queue, to be claimed at
--- once by whoever can run it.
+-- once by whoever can run it. An array that is null stands for one of nulls.
 --
 -- Returns one row per item that is not enqueued under its nonce, by this call or by an earlier one whose reply was lost:
 --   no_queue      there is no queue of this name (found_detail)
@@ -55,6 +55,34 @@ BEGIN
   SELECT coalesce(array_agg(r.place), '{}') INTO v_unknown
     FROM unnest(p_queues) WITH ORDINALITY AS r (queue, place)
    WHERE r.queue IS NOT NULL AND NOT EXISTS (SELECT FROM queue q WHERE q.name = r.queue);
+
+  -- Usually there are nothing but new IDs. Then an insert that makes no provision for another one's row, and with nothing to be
+  -- joined back, takes 12.6 us a workflow, and what follows 15.2.
+  IF v_unknown = '{}' AND p_deduplication_ids IS NULL AND p_debounce_keys IS NULL THEN
+    BEGIN
+      INSERT INTO workflow_status (workflow_id, name, instance, status, record_version, max_attempts, timeout_ms, wake_at,
+                                   attributes, parent_id, parent_seq, parent_close, queue, priority, partition_key,
+                                   queued_at, created_at, updated_at)
+      SELECT a.workflow_id, a.name, a.instance, CASE WHEN a.delay_ms > 0 THEN 'DELAYED' ELSE 'ENQUEUED' END, 1,
+             a.max_attempts, a.timeout_ms, CASE WHEN a.delay_ms > 0 THEN a.due_at END, a.attributes::jsonb,
+             p_parent_id, p_parent_seq, p_parent_close, a.queue, coalesce(a.priority, 0), coalesce(a.partition_key, ''),
+             a.due_at, v_now, v_now
+        FROM (
+          SELECT r.*, v_now + (r.place + coalesce(r.delay_ms, 0) * 1000) * interval '1 us' AS due_at
+            FROM unnest(p_workflow_ids, p_names, p_instances, p_max_attempts, p_timeouts_ms, p_attributes, p_queues,
+                        p_priorities, p_keys, p_delays_ms) WITH ORDINALITY
+              AS r (workflow_id, name, instance, max_attempts, timeout_ms, attributes, queue, priority, partition_key,
+                    delay_ms, place)
+        ) a
+       ORDER BY a.workflow_id COLLATE "C";
+      INSERT INTO workflow_input (workflow_id, input, nonce, created_at)
+      SELECT r.workflow_id, r.input, r.nonce, v_now
+        FROM unnest(p_workflow_ids, p_inputs, p_nonces) AS r (workflow_id, input, nonce);
+      RETURN;
+    EXCEPTION WHEN unique_violation THEN
+      -- Nothing of it is left.
+    END;
+  END IF;
 
   FOR v_item IN
     SELECT r.place, coalesce(r.queue, '') AS queue, r.deduplication_id, r.workflow_id,
@@ -145,8 +173,8 @@ BEGIN
     ON CONFLICT (workflow_id) DO NOTHING
     RETURNING workflow_status.workflow_id
   )
-  INSERT INTO workflow_input (workflow_id, input, nonce)
-  SELECT a.workflow_id, a.input, a.nonce FROM enqueued e JOIN accepted a ON a.workflow_id = e.workflow_id;
+  INSERT INTO workflow_input (workflow_id, input, nonce, created_at)
+  SELECT a.workflow_id, a.input, a.nonce, v_now FROM enqueued e JOIN accepted a ON a.workflow_id = e.workflow_id;
   GET DIAGNOSTICS v_written = ROW_COUNT;
   IF v_written = v_count THEN
     RETURN;

@@ -15,8 +15,7 @@ BEGIN
   IF NOT FOUND THEN
     RETURN;
   END IF;
-  UPDATE workflow_ownership o SET ended_at = v_now, ended_how = 'stuck', nonce = p_nonce
-   WHERE o.workflow_id = p_workflow_id AND o.epoch = v_epoch;
+  PERFORM end_ownership(ARRAY[p_workflow_id], 'stuck', p_nonce);
   INSERT INTO workflow_outcome (workflow_id, status, error, epoch, nonce, recorded_at)
   VALUES (p_workflow_id, 'ERROR', p_error, v_epoch, p_nonce, v_now);
   PERFORM wake_waiters(ARRAY[p_workflow_id]);

@@ -24,12 +24,7 @@ AS $$
        FROM (SELECT FROM workflow_status s WHERE s.status = 'ENQUEUED' AND s.queue = q.name LIMIT p_limit) s
    ) c
   UNION ALL
-  SELECT 'running', q.name, c.amount::integer
-    FROM queue q
-   CROSS JOIN LATERAL (
-     SELECT count(*) AS amount
-       FROM (SELECT FROM workflow_status s WHERE s.status IN ('PENDING', 'SUSPENDED') AND s.queue = q.name LIMIT p_limit) s
-   ) c
+  SELECT 'running', q.name, held_slots(q.name, p_limit) FROM queue q
   UNION ALL
   SELECT 'delayed', NULL, count(*)::integer
     FROM (SELECT FROM workflow_status s WHERE s.status IN ('DELAYED', 'SUSPENDED') LIMIT p_limit) c

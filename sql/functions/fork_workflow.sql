@@ -73,8 +73,8 @@ BEGIN
     RETURN;
   END IF;
 
-  INSERT INTO workflow_input (workflow_id, input, nonce)
-  SELECT p_new_id, i.input, p_nonce FROM workflow_input i WHERE i.workflow_id = p_workflow_id;
+  INSERT INTO workflow_input (workflow_id, input, nonce, created_at)
+  SELECT p_new_id, i.input, p_nonce, v_now FROM workflow_input i WHERE i.workflow_id = p_workflow_id;
   INSERT INTO step_result (workflow_id, seq, name, kind, output, error, attempts, attempt_errors, child_id,
                            record_version, epoch, nonce, started_at, completed_at)
   SELECT p_new_id, r.seq, r.name, r.kind, r.output, r.error, r.attempts, r.attempt_errors, r.child_id,

@@ -20,7 +20,8 @@ BEGIN
   IF p_queue.key_concurrency IS NOT NULL THEN
     SELECT greatest(p_queue.key_concurrency - v_taken - count(*), 0) INTO slots
       FROM (SELECT FROM workflow_status s
-             WHERE s.queue = p_queue.name AND s.partition_key = p_key AND s.status IN ('PENDING', 'SUSPENDED')
+             WHERE s.queue = p_queue.name AND s.partition_key = p_key AND s.partition_key <> ''
+               AND s.status IN ('PENDING', 'SUSPENDED')
              LIMIT p_queue.key_concurrency) held;
   END IF;
   IF p_queue.key_rate_limit IS NOT NULL THEN

@@ -15,8 +15,11 @@ AS $$
      GROUP BY s.queue
     UNION ALL
     SELECT s.queue, 'running', count(*) FROM workflow_status s
-     WHERE p_counts AND s.status IN ('PENDING', 'SUSPENDED') AND s.queue IS NOT NULL
-       AND (p_name IS NULL OR s.queue = p_name)
+     WHERE p_counts AND s.status = 'PENDING' AND s.queue IS NOT NULL AND (p_name IS NULL OR s.queue = p_name)
+     GROUP BY s.queue
+    UNION ALL
+    SELECT s.queue, 'running', count(*) FROM workflow_status s
+     WHERE p_counts AND s.status = 'SUSPENDED' AND s.queue IS NOT NULL AND (p_name IS NULL OR s.queue = p_name)
      GROUP BY s.queue
     UNION ALL
     SELECT s.queue, 'blocked', count(*) FROM workflow_status s

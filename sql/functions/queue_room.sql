@@ -41,9 +41,7 @@ BEGIN
   v_now := clock();
 
   IF v_queue.concurrency IS NOT NULL THEN
-    SELECT greatest(v_queue.concurrency - count(*), 0) INTO slots
-      FROM (SELECT FROM workflow_status s
-             WHERE s.queue = p_queue AND s.status IN ('PENDING', 'SUSPENDED') LIMIT v_queue.concurrency) held;
+    slots := greatest(v_queue.concurrency - held_slots(p_queue, v_queue.concurrency), 0);
   END IF;
   IF v_queue.executor_concurrency IS NOT NULL THEN
     SELECT greatest(v_queue.executor_concurrency - count(*), 0) INTO own

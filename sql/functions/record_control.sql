@@ -14,9 +14,7 @@ AS $$
 DECLARE
   v_now timestamptz := clock();
 BEGIN
-  UPDATE workflow_ownership o
-     SET ended_at = v_now, ended_how = p_verb, nonce = p_nonce
-   WHERE o.workflow_id = ANY (p_workflow_ids) AND o.ended_at IS NULL;
+  PERFORM end_ownership(p_workflow_ids, p_verb, p_nonce);
 
   INSERT INTO admin_audit (audit_id, workflow_id, verb, actor, reason, status_before, status_after, detail, acted_at)
   SELECT p_nonce, r.workflow_id, p_verb, p_actor, p_reason, r.status_before, p_status_after,

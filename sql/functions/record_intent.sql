@@ -45,16 +45,16 @@ BEGIN
       LOOP
         INSERT INTO workflow_status (workflow_id, name, instance, status, owner_token, epoch, record_version, executor_id,
                                      incarnation, attempts, max_attempts, app_version, timeout_ms, deadline, attributes,
-                                     parent_id, parent_seq, parent_close, created_at, updated_at, started_at)
+                                     parent_id, parent_seq, parent_close, created_at, updated_at, started_at, owned_at,
+                                     owned_reason)
         VALUES (p_child_id, p_child_name, p_child_instance, 'PENDING', p_child_token, 1, 1, v_owner.executor_id,
                 v_owner.incarnation, 1, p_child_max_attempts, v_owner.app_version, p_child_timeout_ms,
                 v_now + p_child_timeout_ms * interval '1 ms', p_child_attributes::jsonb,
-                p_workflow_id, p_seq, p_child_close, v_now, v_now, v_now)
+                p_workflow_id, p_seq, p_child_close, v_now, v_now, v_now, v_now, 'started')
         ON CONFLICT (workflow_id) DO NOTHING;
         IF FOUND THEN
-          INSERT INTO workflow_input (workflow_id, input, nonce) VALUES (p_child_id, p_child_input, p_nonce);
-          INSERT INTO workflow_ownership (workflow_id, epoch, executor_id, incarnation, reason, owned_at)
-          VALUES (p_child_id, 1, v_owner.executor_id, v_owner.incarnation, 'started', v_now);
+          INSERT INTO workflow_input (workflow_id, input, nonce, created_at)
+          VALUES (p_child_id, p_child_input, p_nonce, v_now);
           EXIT;
         END IF;
         SELECT s.name INTO v_known FROM workflow_status s WHERE s.workflow_id = p_child_id;

@@ -13,23 +13,19 @@ CREATE OR REPLACE FUNCTION release_workflow(
 LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 DECLARE
-  v_now   timestamptz := clock();
-  v_epoch bigint;
+  v_now timestamptz := clock();
 BEGIN
   PERFORM FROM workflow_status s
     WHERE s.workflow_id = p_workflow_id AND s.owner_token = p_token AND s.record_version = p_version
       FOR NO KEY UPDATE SKIP LOCKED;
   IF FOUND THEN
+    PERFORM end_ownership(ARRAY[p_workflow_id], CASE p_status WHEN 'BLOCKED' THEN 'blocked' ELSE 'released' END, p_nonce);
     UPDATE workflow_status s
        SET status = p_status, owner_token = NULL, record_version = p_version + 1, updated_at = v_now,
            wake_at = v_now + p_wake_in_ms * interval '1 ms',
            attempts = CASE WHEN p_unspend_attempt THEN greatest(s.attempts - 1, 0) ELSE s.attempts END,
            attention = p_attention, attention_detail = p_attention_detail
-     WHERE s.workflow_id = p_workflow_id
-    RETURNING s.epoch INTO v_epoch;
-    UPDATE workflow_ownership o
-       SET ended_at = v_now, nonce = p_nonce, ended_how = CASE p_status WHEN 'BLOCKED' THEN 'blocked' ELSE 'released' END
-     WHERE o.workflow_id = p_workflow_id AND o.epoch = v_epoch;
+     WHERE s.workflow_id = p_workflow_id;
     IF p_status = 'ENQUEUED' THEN
       PERFORM pg_notify(current_schema() || '.work', '');
     END IF;
@@ -37,7 +33,7 @@ BEGIN
     -- One statement, one snapshot: see checkpoint_one.
     SELECT c.* INTO answer, found_status, found_epoch, found_version, found_detail
       FROM classify_refusal(p_workflow_id, p_token, p_version, NULL) c
-     WHERE NOT EXISTS (SELECT FROM workflow_ownership o WHERE o.workflow_id = p_workflow_id AND o.nonce = p_nonce);
+     WHERE NOT EXISTS (SELECT FROM ended_ownership o WHERE o.workflow_id = p_workflow_id AND o.nonce = p_nonce);
   END IF;
 END
 $$;

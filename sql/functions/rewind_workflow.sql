@@ -64,6 +64,9 @@ BEGIN
   UPDATE message m SET consumed_seq = NULL WHERE m.workflow_id = p_workflow_id AND m.consumed_seq >= p_to_step;
   PERFORM retract_stream_entries(p_workflow_id);
   PERFORM retract_events(p_workflow_id, p_to_step);
+  -- The ownership that ended with the outcome; before anything of the outcome goes.
+  PERFORM end_ownership(ARRAY[p_workflow_id], 'completed', o.nonce, o.recorded_at)
+     FROM workflow_outcome o WHERE o.workflow_id = p_workflow_id;
   DELETE FROM workflow_outcome o WHERE o.workflow_id = p_workflow_id;
   UPDATE workflow_status s
      SET status = 'ENQUEUED', owner_token = NULL, record_version = s.record_version + 1, attempts = 0, wake_at = NULL,

@@ -20,49 +20,52 @@ SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_me
 SET lock_timeout = '50ms'
 AS $$
 DECLARE
-  v_now     timestamptz := clock();
-  v_written integer;
+  v_now timestamptz := clock();
 BEGIN
   -- The insert is the check that the ID is new; a SELECT before it would not be one.
+  -- Usually all are, and then an insert that makes no provision for another one's row is cheaper: 12.4 instead of 14.0 us.
+  BEGIN
+    INSERT INTO workflow_status (workflow_id, name, instance, status, owner_token, epoch, record_version, executor_id,
+                                 incarnation, attempts, max_attempts, app_version, timeout_ms, deadline, attributes,
+                                 created_at, updated_at, started_at, owned_at, owned_reason)
+    SELECT r.workflow_id, r.name, r.instance, 'PENDING', r.token, 1, 1, p_executor_id,
+           p_incarnation, 1, r.max_attempts, p_app_version, r.timeout_ms, v_now + r.timeout_ms * interval '1 ms',
+           r.attributes::jsonb, v_now, v_now, v_now, v_now, 'started'
+      FROM unnest(p_workflow_ids, p_tokens, p_names, p_instances, p_max_attempts, p_timeouts_ms, p_attributes)
+        AS r (workflow_id, token, name, instance, max_attempts, timeout_ms, attributes)
+     ORDER BY r.workflow_id COLLATE "C";
+    INSERT INTO workflow_input (workflow_id, input, nonce, created_at)
+    SELECT r.workflow_id, r.input, r.nonce, v_now
+      FROM unnest(p_workflow_ids, p_inputs, p_nonces) AS r (workflow_id, input, nonce);
+    RETURN;
+  EXCEPTION WHEN unique_violation THEN
+    -- Nothing of it is left: once more, row by row.
+  END;
+
   INSERT INTO workflow_status (workflow_id, name, instance, status, owner_token, epoch, record_version, executor_id,
                                incarnation, attempts, max_attempts, app_version, timeout_ms, deadline, attributes,
-                               created_at, updated_at, started_at)
+                               created_at, updated_at, started_at, owned_at, owned_reason)
   SELECT r.workflow_id, r.name, r.instance, 'PENDING', r.token, 1, 1, p_executor_id,
          p_incarnation, 1, r.max_attempts, p_app_version, r.timeout_ms, v_now + r.timeout_ms * interval '1 ms',
-         r.attributes::jsonb, v_now, v_now, v_now
+         r.attributes::jsonb, v_now, v_now, v_now, v_now, 'started'
     FROM unnest(p_workflow_ids, p_tokens, p_names, p_instances, p_max_attempts, p_timeouts_ms, p_attributes)
       AS r (workflow_id, token, name, instance, max_attempts, timeout_ms, attributes)
    ORDER BY r.workflow_id COLLATE "C"
   ON CONFLICT (workflow_id) DO NOTHING;
-  GET DIAGNOSTICS v_written = ROW_COUNT;
-
-  IF v_written = cardinality(p_workflow_ids) THEN
-    -- All are new, so nothing has to be looked up: the usual case.
-    INSERT INTO workflow_ownership (workflow_id, epoch, executor_id, incarnation, reason, owned_at)
-    SELECT r.workflow_id, 1, p_executor_id, p_incarnation, 'started', v_now FROM unnest(p_workflow_ids) AS r (workflow_id);
-    INSERT INTO workflow_input (workflow_id, input, nonce)
-    SELECT r.workflow_id, r.input, r.nonce
-      FROM unnest(p_workflow_ids, p_inputs, p_nonces) AS r (workflow_id, input, nonce);
-    RETURN;
-  END IF;
 
   -- OFFSET keeps the lookup below the join. As a plain join, with a plan made while the table was small, the planner reads
   -- all of the table's rows.
   WITH mine AS MATERIALIZED (
-    SELECT r.workflow_id, r.input, r.nonce
+    SELECT r.workflow_id, r.input, r.nonce, s.created_at
       FROM unnest(p_workflow_ids, p_tokens, p_nonces, p_inputs) AS r (workflow_id, token, nonce, input)
      CROSS JOIN LATERAL (
-       SELECT FROM workflow_status s
+       SELECT s.created_at FROM workflow_status s
         WHERE s.workflow_id = r.workflow_id AND s.owner_token = r.token AND s.record_version = 1
        OFFSET 0
      ) s
-  ), owned AS (
-    INSERT INTO workflow_ownership (workflow_id, epoch, executor_id, incarnation, reason, owned_at)
-    SELECT m.workflow_id, 1, p_executor_id, p_incarnation, 'started', v_now FROM mine m
-    ON CONFLICT (workflow_id, epoch) DO NOTHING
   )
-  INSERT INTO workflow_input (workflow_id, input, nonce)
-  SELECT m.workflow_id, m.input, m.nonce FROM mine m
+  INSERT INTO workflow_input (workflow_id, input, nonce, created_at)
+  SELECT m.workflow_id, m.input, m.nonce, m.created_at FROM mine m
   ON CONFLICT (workflow_id) DO NOTHING;
 
   RETURN QUERY

@@ -35,7 +35,7 @@ BEGIN
     -- One statement, one snapshot: see checkpoint_one.
     SELECT c.* INTO answer, found_status, found_epoch, found_version, found_detail
       FROM classify_refusal(p_workflow_id, p_token, p_version, NULL) c
-     WHERE NOT EXISTS (SELECT FROM workflow_ownership o WHERE o.workflow_id = p_workflow_id AND o.nonce = p_nonce);
+     WHERE NOT EXISTS (SELECT FROM ended_ownership o WHERE o.workflow_id = p_workflow_id AND o.nonce = p_nonce);
     RETURN;
   END IF;
 
@@ -83,12 +83,10 @@ BEGIN
   INSERT INTO workflow_wait (waiter_id, target_id)
   SELECT p_workflow_id, t.target_id FROM unnest(v_targets) AS t (target_id)
   ON CONFLICT DO NOTHING;
+  PERFORM end_ownership(ARRAY[p_workflow_id], 'suspended', p_nonce);
   UPDATE workflow_status s
      SET status = 'SUSPENDED', owner_token = NULL, record_version = p_version + 1, updated_at = v_now,
          wake_at = v_wake_at, attempts = greatest(s.attempts - 1, 0), attention = NULL, attention_detail = NULL
    WHERE s.workflow_id = p_workflow_id;
-  UPDATE workflow_ownership o
-     SET ended_at = v_now, ended_how = 'suspended', nonce = p_nonce
-   WHERE o.workflow_id = p_workflow_id AND o.epoch = v_self.epoch;
 END
 $$;

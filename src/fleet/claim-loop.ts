@@ -7,6 +7,11 @@ import { Repeater } from './repeater.js';
 
 /** Workflows taken in one claim. A recovery of many is spread over claims, and so over executors. */
 const CLAIM_BATCH = 100;
+/**
+ * Where more wait than that, claims become twice as large each time, up to this many: a claim has a price of its own, of
+ * which a workflow then bears less. Server time of a drain: 122 µs a workflow by hundreds, 109 by 300 and by 500.
+ */
+const LARGEST_CLAIM = 400;
 /** Executors that are told to ask again at the same time do not. */
 const AGAIN_JITTER_MS = 10;
 /** First wait of a claim that is to be repeated soon, in milliseconds; doubles with each that was in vain. */
@@ -79,17 +84,21 @@ export class ClaimLoop {
   async #claimAll(): Promise<void> {
     const { engine, maxConcurrent, logger } = this.#options;
     this.#againInMs = Infinity;
+    let batch = CLAIM_BATCH;
     try {
       for (;;) {
         const freed = this.#freed;
-        const limit = Math.min(CLAIM_BATCH, maxConcurrent - engine.runningCount);
+        const limit = Math.min(batch, maxConcurrent - engine.runningCount);
         this.#isLimited = limit <= 0;
         if (limit <= 0) return;
         const { workflows, isLimited, againInMs, isSoon, turns } = await this.#claim(limit, undefined, 0);
         this.#turns = turns;
         this.#isLimited = isLimited;
         if (workflows.length > 0 || !isSoon) this.#inVain = 0;
-        if (workflows.length === limit) continue;
+        if (workflows.length === limit) {
+          batch = Math.min(batch * 2, LARGEST_CLAIM);
+          continue;
+        }
         // A slot that got free while the claim looked elsewhere was not announced to anybody.
         if (isLimited && freed !== this.#freed) continue;
         if (againInMs === 0 && workflows.length > 0) continue;

@@ -30,9 +30,13 @@ describe('C70 pages', () => {
   const DAY = '2020-01-01T00:00:00.123456Z';
   const insert = (prefix: string, count: number, at: string) =>
     bench.query(
-      `INSERT INTO @workflow_status (workflow_id, name, status, record_version, max_attempts, created_at, updated_at)
-       SELECT $1::text || lpad(n::text, 5, '0'), 'bulk', 'ENQUEUED', 1, 1, $3::timestamptz, $3::timestamptz
-         FROM generate_series(1, $2::int4) n`,
+      `WITH workflows AS (
+         INSERT INTO @workflow_status (workflow_id, name, status, record_version, max_attempts, created_at, updated_at)
+         SELECT $1::text || lpad(n::text, 5, '0'), 'bulk', 'ENQUEUED', 1, 1, $3::timestamptz, $3::timestamptz
+           FROM generate_series(1, $2::int4) n
+         RETURNING workflow_id, created_at)
+       INSERT INTO @workflow_input (workflow_id, input, nonce, created_at)
+       SELECT workflow_id, '[]', gen_random_uuid(), created_at FROM workflows`,
       [prefix, count, at],
     );
   const all = Array.from({ length: TOTAL }, (_, index) => `page ${String(index + 1).padStart(5, '0')}`);

@@ -262,7 +262,7 @@ async function snapshot(workflowId: string): Promise<unknown> {
     'workflow_outcome',
     'step_result',
     'step_intent',
-    'workflow_ownership',
+    'ended_ownership',
   ];
   const all: Record<string, unknown[]> = {};
   for (const table of tables) {

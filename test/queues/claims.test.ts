@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   await bench.ask(
-    'TRUNCATE @workflow_status, @workflow_input, @workflow_ownership, @workflow_outcome, @queue, @queue_start',
+    'TRUNCATE @workflow_status, @workflow_input, @ended_ownership, @workflow_outcome, @queue, @queue_start',
   );
 });
 afterAll(() => bench.close());
@@ -291,11 +291,14 @@ test('C32 C33 many claimers, deaths, give-backs and sleeps: no limit is exceeded
         held.delete(id);
         if (what < 0.4) {
           await ask(
-            `WITH asleep AS (
-               UPDATE @workflow_status SET status = 'SUSPENDED', owner_token = NULL, record_version = record_version + 1,
-                      wake_at = @clock() + interval '3 ms' WHERE workflow_id = $1 RETURNING workflow_id, epoch)
-             UPDATE @workflow_ownership o SET ended_at = @clock(), ended_how = 'suspended' FROM asleep a
-              WHERE o.workflow_id = a.workflow_id AND o.epoch = a.epoch`,
+            `WITH mine AS MATERIALIZED (SELECT * FROM @workflow_status WHERE workflow_id = $1 FOR UPDATE),
+                  ended AS (
+               INSERT INTO @ended_ownership (workflow_id, epoch, executor_id, incarnation, reason, owned_at, ended_at, ended_how)
+               SELECT workflow_id, epoch, executor_id, incarnation, owned_reason, owned_at, @clock(), 'suspended' FROM mine)
+             UPDATE @workflow_status s
+                SET status = 'SUSPENDED', owner_token = NULL, record_version = s.record_version + 1,
+                    wake_at = @clock() + interval '3 ms', owned_at = NULL, owned_reason = NULL
+               FROM mine m WHERE s.workflow_id = m.workflow_id`,
             [id],
           );
         } else if (what < 0.5) {

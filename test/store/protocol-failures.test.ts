@@ -169,7 +169,7 @@ describe.each(WRITES)('$label', ({ label, write }) => {
  * waits at the closed gate.
  */
 async function gateReads(): Promise<{ close(): Promise<unknown>; open(): Promise<unknown>; remove(): Promise<void> }> {
-  const tables = ['step_result', 'step_intent', 'stream_entry', 'workflow_ownership', 'workflow_outcome'];
+  const tables = ['step_result', 'step_intent', 'stream_entry', 'ended_ownership', 'workflow_outcome'];
   const key = 4711;
   await ask(`CREATE FUNCTION @gate() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
     BEGIN PERFORM pg_advisory_lock_shared(${key}); PERFORM pg_advisory_unlock_shared(${key}); RETURN true; END $$`);
@@ -237,7 +237,7 @@ describe('start_batch', () => {
     // It stops between its insert and its answer, at a table that it needs for both.
     await ask(`ALTER FUNCTION @start_batch SET lock_timeout = 0`);
     await deleter.ask('BEGIN');
-    await deleter.ask('LOCK TABLE @workflow_ownership IN SHARE MODE');
+    await deleter.ask('LOCK TABLE @workflow_input IN SHARE MODE');
     const answer = start(starter.ask, { id });
     await bench.untilBlocked(starter.pid);
     await ask('DELETE FROM @workflow_status WHERE workflow_id = $1', [id]);
@@ -246,7 +246,6 @@ describe('start_batch', () => {
     await ask(`ALTER FUNCTION @start_batch SET lock_timeout = '50ms'`);
     await Promise.all([starter.end(), deleter.end()]);
     await ask('DELETE FROM @workflow_input WHERE workflow_id = $1', [id]);
-    await ask('DELETE FROM @workflow_ownership WHERE workflow_id = $1', [id]);
   });
 
   test('waits a moment, and not for ever, for a transaction that is inserting its ID', async () => {

@@ -39,7 +39,7 @@ beforeAll(async () => {
     'step_intent',
     'stream_entry',
     'workflow_outcome',
-    'workflow_ownership',
+    'ended_ownership',
     'workflow_input',
   ]) {
     await ask(`ALTER TABLE @${table} SET (autovacuum_enabled = off)`);
@@ -59,8 +59,9 @@ beforeAll(async () => {
   }
   await ask(
     `INSERT INTO @workflow_status (workflow_id, name, status, owner_token, epoch, record_version, executor_id, incarnation,
-                                   attempts, max_attempts, app_version, created_at, updated_at)
-     SELECT 'many-' || i, 'flow', 'PENDING', gen_random_uuid(), 1, 1, 'owner', 1, 1, 100, 'v1', @clock(), @clock()
+                                   attempts, max_attempts, app_version, created_at, updated_at, owned_at, owned_reason)
+     SELECT 'many-' || i, 'flow', 'PENDING', gen_random_uuid(), 2, 1, 'owner', 1, 1, 100, 'v1', @clock(), @clock(), @clock(),
+            'claimed'
        FROM generate_series(1, $1) i`,
     [ROWS],
   );
@@ -80,8 +81,8 @@ beforeAll(async () => {
     [ROWS],
   );
   await ask(
-    `INSERT INTO @workflow_ownership (workflow_id, epoch, executor_id, incarnation, reason, owned_at)
-     SELECT 'many-' || i, 1, 'owner', 1, 'started', @clock() FROM generate_series(1, $1) i`,
+    `INSERT INTO @ended_ownership (workflow_id, epoch, executor_id, incarnation, reason, owned_at, ended_at, ended_how)
+     SELECT 'many-' || i, 1, 'owner', 1, 'started', @clock(), @clock(), 'released' FROM generate_series(1, $1) i`,
     [ROWS],
   );
 });

@@ -202,12 +202,9 @@ export async function setScene(ask: Ask): Promise<Scene> {
   const token = scene.nonce('owner');
   // The claim of an executor whose lease is over by now: written by hand, since a claim makes a token of its own.
   await ask(
-    `WITH taken AS (
-       UPDATE @workflow_status SET status = 'PENDING', owner_token = $2::uuid, epoch = 2, record_version = 4,
-              attempts = 2, executor_id = 'owner', incarnation = 1, wake_at = NULL
-        WHERE workflow_id = $1)
-     INSERT INTO @workflow_ownership (workflow_id, epoch, executor_id, incarnation, reason, owned_at)
-     VALUES ($1, 2, 'owner', 1, 'claimed', @clock())`,
+    `UPDATE @workflow_status SET status = 'PENDING', owner_token = $2::uuid, epoch = 2, record_version = 4, attempts = 2,
+            executor_id = 'owner', incarnation = 1, wake_at = NULL, owned_at = @clock(), owned_reason = 'claimed'
+      WHERE workflow_id = $1`,
     [id, token],
   );
   await checkpointOne(ask, { id, token, version: 4 }, { seq: 1, nonce: scene.nonce('one') });

@@ -22,7 +22,7 @@ export const WORKFLOW_TABLES = {
   step_result: 'workflow_id, seq',
   step_intent: 'workflow_id, seq',
   stream_entry: 'workflow_id, stream, entry_offset',
-  workflow_ownership: 'workflow_id, epoch',
+  ended_ownership: 'workflow_id, epoch',
   admin_audit: 'workflow_id, audit_id',
 } as const;
 

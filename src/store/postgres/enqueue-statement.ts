@@ -1,6 +1,7 @@
 import type { SqlParameter, SqlRow } from '../../drivers/driver.js';
 import type { EnqueueAnswer } from '../queue-store.js';
 import type { EnqueueRequest } from '../store.js';
+import { columnOf } from './column.js';
 import type { RequestStatement } from './request-writer.js';
 
 const TYPES = [
@@ -36,7 +37,7 @@ export function enqueueStatement(schema: string): RequestStatement<NoncedRequest
 
 function columnsOf(batch: readonly NoncedRequest[]): SqlParameter[] {
   const column = (pick: (request: EnqueueRequest) => string | number | null): SqlParameter =>
-    batch.map(({ request }) => pick(request));
+    columnOf(batch, ({ request }) => pick(request));
   return [
     column(({ workflowId }) => workflowId),
     batch.map(({ nonce }) => nonce),

@@ -77,11 +77,15 @@ export class PostgresQueueStore implements QueueStore {
     this.#announcer = new WorkAnnouncer(driver, `${schema}.work`);
   }
 
-  async enqueue(requests: readonly EnqueueRequest[]): Promise<readonly EnqueueAnswer[]> {
-    const answers = await Promise.all(requests.map((request) => this.#writer.submit({ request, nonce: randomUUID() })));
-    const isWork = answers.some(({ kind }, index) => kind === 'enqueued' && requests[index]?.delayMs === 0);
-    if (isWork) this.#announcer.announce();
-    return answers;
+  enqueue(requests: readonly EnqueueRequest[]): Promise<readonly EnqueueAnswer[]> {
+    return Promise.all(
+      requests.map(async (request) => {
+        const answer = await this.#writer.submit({ request, nonce: randomUUID() });
+        // At once, so that the first ones are claimed while the others are enqueued.
+        if (answer.kind === 'enqueued' && request.delayMs === 0) this.#announcer.announce();
+        return answer;
+      }),
+    );
   }
 
   async enqueueIn(

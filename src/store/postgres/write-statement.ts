@@ -1,4 +1,5 @@
 import type { SqlParameter } from '../../drivers/driver.js';
+import { columnOf, unlessEmpty } from './column.js';
 import { streamColumns, streamText } from './stream-statement.js';
 import { vehicleOf, type WorkflowGroup } from './write-batch.js';
 import { apartStatement } from './apart-statement.js';
@@ -127,11 +128,11 @@ function startColumns(starts: readonly PendingStart[]): SqlParameter[] {
     starts.map(({ request }) => request.token),
     starts.map(({ nonce }) => nonce),
     starts.map(({ request }) => request.name),
-    starts.map(({ request }) => request.instance),
+    columnOf(starts, ({ request }) => request.instance),
     starts.map(({ request }) => request.input),
     starts.map(({ request }) => request.maxAttempts),
-    starts.map(({ request }) => request.timeoutMs),
-    starts.map(({ request }) => request.attributes),
+    columnOf(starts, ({ request }) => request.timeoutMs),
+    columnOf(starts, ({ request }) => request.attributes),
   ];
 }
 
@@ -170,9 +171,9 @@ function checkpointColumns(groups: readonly WorkflowGroup[]): SqlParameter[] {
     }
   }
   return [
-    workflowIds, tokens, versions, counts, nonces, seqs, names, kinds, outputs, errors, attempts, attemptErrors, childIds,
-    elapsed,
-  ] as SqlParameter[]; // prettier-ignore
+    workflowIds, tokens, versions, counts, nonces, seqs, names, kinds, unlessEmpty(outputs), unlessEmpty(errors), attempts,
+    unlessEmpty(attemptErrors), unlessEmpty(childIds), elapsed,
+  ]; // prettier-ignore
 }
 
 function completionColumns(completions: readonly PendingCompletion[]): SqlParameter[] {
@@ -182,8 +183,8 @@ function completionColumns(completions: readonly PendingCompletion[]): SqlParame
     completions.map(({ ownership }) => ownership.recordVersion),
     completions.map(({ nonce }) => nonce),
     completions.map(({ outcome }) => outcome.status),
-    completions.map(({ outcome }) => outcome.output),
-    completions.map(({ outcome }) => outcome.error),
-    completions.map(({ outcome }) => outcome.attention),
+    columnOf(completions, ({ outcome }) => outcome.output),
+    columnOf(completions, ({ outcome }) => outcome.error),
+    columnOf(completions, ({ outcome }) => outcome.attention),
   ];
 }

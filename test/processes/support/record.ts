@@ -6,6 +6,7 @@ const TABLES = [
   'workflow_outcome',
   'step_result',
   'step_intent',
+  'ended_ownership',
   'workflow_ownership',
 ] as const;
 
@@ -18,7 +19,7 @@ export async function snapshot(sql: Client, workflowId: string): Promise<Snapsho
   const all: [TableName, Record<string, unknown>[]][] = [];
   for (const table of TABLES) {
     const { rows } = await sql.query<Record<string, unknown>>(
-      `SELECT t.*, t.xmin::text FROM holdfast.${table} t WHERE starts_with(workflow_id, $1) ORDER BY t::text`,
+      `SELECT t.*${table === 'workflow_ownership' ? '' : ', t.xmin::text'} FROM holdfast.${table} t WHERE starts_with(workflow_id, $1) ORDER BY t::text`,
       [workflowId],
     );
     all.push([table, rows]);

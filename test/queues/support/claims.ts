@@ -106,7 +106,8 @@ export async function fill(ask: Ask, waiting: Waiting): Promise<void> {
               @clock() + n * interval '1 us', @clock(), @clock()
          FROM generate_series(1, $6::int) n
        RETURNING workflow_id)
-     INSERT INTO @workflow_input (workflow_id, input, nonce) SELECT workflow_id, '[]', gen_random_uuid() FROM filled`,
+     INSERT INTO @workflow_input (workflow_id, input, nonce, created_at)
+     SELECT workflow_id, '[]', gen_random_uuid(), @clock() FROM filled`,
     [name, status, executor, queue, priority, count],
   );
 }
