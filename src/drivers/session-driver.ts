@@ -240,6 +240,8 @@ function startOf(options: TransactionOptions): TransactionStart {
     // Zero would switch the limit off.
     settings.push(`SET LOCAL idle_in_transaction_session_timeout = ${Math.max(1, Math.ceil(idleTimeoutMs))}`);
   }
+  // Only a query settles the access mode: until then the body could make it READ WRITE.
+  if (marker !== undefined && access === 'READ ONLY') settings.push('SELECT');
   if (marker !== undefined) settings.push(`SET LOCAL holdfast.transaction = '${marker.replace(/[^\w-]/g, '')}'`);
   return {
     modes: `ISOLATION LEVEL ${isolation} ${access}`,

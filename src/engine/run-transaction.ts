@@ -7,6 +7,7 @@ import { elapsedSince } from './elapsed.js';
 import { EventBuffer } from './event-buffer.js';
 import type { RunningExecution } from './execution-host.js';
 import type { RunningAttempt } from './running-attempt.js';
+import { TransactionEndedError } from '../errors/transaction-errors.js';
 import { asError } from './execution-errors.js';
 import { startDecodingResult } from './decoding.js';
 import { checkpointOrRefusal, encodeFailures, recordOfEnd } from './run-step.js';
@@ -44,6 +45,7 @@ export async function runTransaction(
     // Each try asks by itself, when it has a connection to come.
     mayRunBody: () => undefined,
     runBody: (attempt, run) => call.attempt(attempt, run),
+    isFinal: (error) => call.isFinal(error),
     // What became of it has been found out.
     whatHappened: () => undefined,
   });
@@ -111,6 +113,8 @@ class TransactionCall {
   readonly #seq: number;
   readonly #self: unknown;
   readonly #args: unknown[];
+  /** Why the result of the body cannot be recorded. */
+  #unstorable: unknown;
 
   constructor(
     execution: RunningExecution,
@@ -124,6 +128,11 @@ class TransactionCall {
     this.#seq = seq;
     this.#self = self;
     this.#args = args;
+  }
+
+  /** What the body committed by itself would be there twice. What cannot be stored, as a step's result, is not tried again. */
+  isFinal(error: unknown): boolean {
+    return error instanceof TransactionEndedError || error === this.#unstorable;
   }
 
   async attempt(attempt: RunningAttempt, run: AttemptRun): Promise<Recorded> {
@@ -224,6 +233,7 @@ class TransactionCall {
     } catch (error) {
       // It has had no effect yet: once the codec works, it is simply run again.
       if (error instanceof PayloadCodecError) this.#execution.blockUnrecordable(error);
+      this.#unstorable = error;
       throw error;
     }
   }

@@ -29,6 +29,8 @@ export interface AttemptHost extends AttemptSurroundings {
   /** @throws OwnershipLostError unless this execution may start another body. */
   mayRunBody(): Promise<void> | undefined;
   runBody(attempt: RunningAttempt, run: AttemptRun): unknown;
+  /** Whether another attempt cannot help, or would do harm, whatever the step's policy says. */
+  isFinal?(error: unknown): boolean;
   /**
    * What became of an attempt that ended with an error which does not say so; undefined: the error does.
    * @throws when nobody knows: the execution is over.
@@ -87,7 +89,8 @@ export async function runAttempts(definition: StepDefinition, seq: number, host:
       ({ error } = found);
     }
     const last = attempt >= retries.maxAttempts;
-    if (last || !host.isRunning || error instanceof NonRetryableError || !worthRetrying(retries, error, attempt)) {
+    const isFinal = error instanceof NonRetryableError || host.isFinal?.(error) === true;
+    if (last || !host.isRunning || isFinal || !worthRetrying(retries, error, attempt)) {
       return { kind: 'error', error: finalError(definition, error, failures, last), attempts: attempt, failures };
     }
     failures.push(error);

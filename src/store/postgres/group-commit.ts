@@ -33,6 +33,8 @@ export class GroupCommit {
   readonly #busy = new Set<string>();
   readonly #underWay = new Set<readonly WorkflowGroup[]>();
   readonly #delayed = new Map<NodeJS.Timeout, WorkflowGroup>();
+  /** Tokens of executions whose writes in the queue come before who waits for the next turn. */
+  readonly #writesFirst = new Set<string>();
   /** Who waits for an execution's turn, by token. */
   readonly #turns = new Map<string, TurnRequest[]>();
   #queue: PendingWrite[] = [];
@@ -67,7 +69,7 @@ export class GroupCommit {
    */
   takeTurn(token: string, waitMs: number): Promise<(() => void) | undefined> {
     if (this.#closing.signal.aborted) return Promise.reject(new StoreClosedError('The store is closed.'));
-    if (!this.#busy.has(token)) return Promise.resolve(this.#turnOf(token));
+    if (!this.#busy.has(token) && !this.#writesFirst.has(token)) return Promise.resolve(this.#turnOf(token));
     return new Promise((resolve, reject) => {
       const timer = Number.isFinite(waitMs)
         ? setTimeout(() => {
@@ -140,7 +142,10 @@ export class GroupCommit {
       }
     }
     this.#queue = left;
-    for (const { token } of batch.groups) this.#busy.add(token);
+    for (const { token } of batch.groups) {
+      this.#busy.add(token);
+      this.#writesFirst.delete(token);
+    }
     return batch;
   }
 
@@ -291,7 +296,11 @@ export class GroupCommit {
       if (!isTaken) return;
       isTaken = false;
       this.#turnsTaken -= 1;
-      this.#free(token);
+      // Turns and writes alternate: transactions that follow one another would otherwise keep parallel steps from their record.
+      if (this.#turns.has(token) && this.#queue.some((write) => write.token === token)) {
+        this.#busy.delete(token);
+        this.#writesFirst.add(token);
+      } else this.#free(token);
       if (this.#queue.length > 0) this.#schedule();
     };
   }

@@ -20,8 +20,13 @@ export class AdapterSource implements TransactionSource {
   async run<Result>(options: SourceOptions, work: (open: SourceTransaction) => Promise<Result>): Promise<Result> {
     const { isolation, readOnly, idleTimeoutMs, marker } = options;
     let result: { readonly value: Result } | undefined;
+    let first: { readonly failure: unknown } | undefined;
     await this.#adapter.transaction(
       async (client) => {
+        // A library that begins again by itself does not know whether the first run has committed. Holdfast finds out, and begins
+        // again itself.
+        if (first !== undefined) throw first.failure;
+        first = { failure: new Error('The library began the transaction again by itself.') };
         const open = new AdapterTransaction(this.#adapter, client);
         await open.reply(
           PREPARE,
@@ -30,7 +35,7 @@ export class AdapterSource implements TransactionSource {
         try {
           result = { value: await work(open) };
         } catch (error) {
-          result = undefined;
+          first = { failure: error };
           // Its connection goes back to the library's pool when this has rejected: not while a body may still use it.
           await open.abandoned;
           throw error;

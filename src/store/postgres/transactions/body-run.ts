@@ -1,4 +1,5 @@
 import { ConnectionLostError } from '../../../errors/database-errors.js';
+import { HoldfastError } from '../../../errors/holdfast-error.js';
 import type { StepRecord } from '../../store.js';
 import type { TransactionJob } from '../../transaction-store.js';
 import { aborted, NotRecorded } from './joined-transaction.js';
@@ -36,12 +37,18 @@ export class BodyRun {
     if (error instanceof NotRecorded) return endOfCheckpoint(error);
     if (isConflict(error)) return { kind: 'again', because: 'conflict', error };
     if (!this.#hasBegun && isPassing(error)) return { kind: 'again', because: 'unavailable', error };
-    if (this.#thrown?.isAlive === false || (this.#hasBegun && error instanceof ConnectionLostError)) {
+    if (this.#thrown === undefined ? this.#hasBegun && isOfTheConnection(error) : !this.#thrown.isAlive) {
       return { kind: 'again', because: 'connection-lost', error };
     }
     const isSwallowed = this.#thrown === undefined && sqlStateOf(error) === IN_FAILED_TRANSACTION;
     return { kind: 'settled', answer: { kind: 'failed', error: isSwallowed ? aborted(error) : error } };
   }
+}
+
+/** For what a library throws after the body: what the server has not said, and we have not, is about the connection to it. */
+function isOfTheConnection(error: unknown): boolean {
+  if (error instanceof ConnectionLostError || isPassing(error)) return true;
+  return sqlStateOf(error) === undefined && !(error instanceof HoldfastError);
 }
 
 function endOfCheckpoint({ end }: NotRecorded): TryEnd {

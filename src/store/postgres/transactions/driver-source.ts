@@ -7,13 +7,15 @@ const RESERVED_CONNECTIONS = 3;
 
 /** Transactions on connections of a driver. */
 export class DriverSource implements TransactionSource {
-  readonly slots: number | undefined;
+  readonly slots: TransactionSource['slots'];
   readonly #driver: Driver;
 
   /** `isShared`: whether Holdfast's own statements use its connections, too. */
   constructor(driver: Driver, { isShared }: { readonly isShared: boolean }) {
     this.#driver = driver;
-    this.slots = isShared ? Math.max(1, driver.maxConnections - RESERVED_CONNECTIONS) : undefined;
+    this.slots = isShared
+      ? { pool: driver, count: Math.max(1, driver.maxConnections - RESERVED_CONNECTIONS) }
+      : undefined;
   }
 
   run<Result>(options: SourceOptions, work: (open: SourceTransaction) => Promise<Result>): Promise<Result> {

@@ -13,7 +13,8 @@ const LOCK_NOT_AVAILABLE = '55P03';
 
 /** What checkpoint_transaction answers. */
 interface Refusal {
-  readonly answer: 'recorded' | 'ended' | 'missing' | 'lost' | 'locked' | 'nondeterminism' | 'conflict';
+  readonly answer:
+    'recorded' | 'recorded before' | 'ended' | 'missing' | 'lost' | 'locked' | 'nondeterminism' | 'conflict';
   readonly version: number | null;
   readonly detail: string | null;
 }
@@ -30,6 +31,15 @@ export class NotRecorded extends Error {
       | { readonly kind: 'again'; readonly error: unknown },
   ) {
     super('The checkpoint of a transaction was not written.');
+  }
+}
+
+/** An earlier run of the same transaction has committed after all. This one has to be rolled back: it would take effect twice. */
+export class RecordedBefore extends Error {
+  override readonly name = 'RecordedBefore';
+
+  constructor() {
+    super('This transaction is on record already.');
   }
 }
 
@@ -59,7 +69,7 @@ FROM json_to_record($1::text::json) AS p (marker text, workflow_id text, token u
  * The last statement of a transaction: records the result under the check of token and version. The caller owns the execution's
  * turn, and moves the version on when the transaction has committed.
  *
- * @throws NotRecorded, and whatever says that the connection is lost.
+ * @throws NotRecorded, RecordedBefore, and whatever says that the connection is lost.
  */
 export async function checkpointIn(
   open: SourceTransaction,
@@ -75,6 +85,7 @@ export async function checkpointIn(
       await addEvents(open, statements.events, ownership, record);
       return;
     }
+    if (refusal.answer === 'recorded before') throw new RecordedBefore();
     if (refusal.answer !== 'conflict' && refusal.answer !== 'locked') throw endOf(refusal);
     // Somebody wrote without taking ownership. The transaction is whole: only the statement is tried again.
     ownership.recordVersion = refusal.version ?? ownership.recordVersion;

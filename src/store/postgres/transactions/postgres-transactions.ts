@@ -50,7 +50,8 @@ export interface PostgresTransactionsOptions {
 export class PostgresTransactions implements TransactionStore {
   readonly #options: PostgresTransactionsOptions;
   readonly #statements: CheckpointStatements;
-  readonly #slots = new Map<TransactionSource, Slots>();
+  /** By pool. */
+  readonly #slots = new Map<object, Slots>();
   /** For those data sources that are another database. */
   readonly #elsewhere = new Map<object, CompletedTransactions>();
 
@@ -162,12 +163,12 @@ export class PostgresTransactions implements TransactionStore {
     return { ...modes, idleTimeoutMs: idleTimeoutMs ?? this.#options.idleTimeoutMs, marker };
   }
 
-  async #slotOf(source: TransactionSource): Promise<(() => void) | undefined> {
-    if (source.slots === undefined) return undefined;
-    let slots = this.#slots.get(source);
+  async #slotOf({ slots: shared }: TransactionSource): Promise<(() => void) | undefined> {
+    if (shared === undefined) return undefined;
+    let slots = this.#slots.get(shared.pool);
     if (slots === undefined) {
-      slots = new Slots(source.slots);
-      this.#slots.set(source, slots);
+      slots = new Slots(shared.count);
+      this.#slots.set(shared.pool, slots);
     }
     return slots.take();
   }

@@ -22,8 +22,8 @@ export interface SourceTransaction extends OpenTransaction {
 
 /** Where transactions run: a pool of ours or the caller's, or a library that owns its connections. */
 export interface TransactionSource {
-  /** How many transactions may be open at once; undefined: the pool sees to it. */
-  readonly slots: number | undefined;
+  /** How many transactions may be open at once, on all sources of the same pool; undefined: the pool sees to it. */
+  readonly slots: { readonly pool: object; readonly count: number } | undefined;
   /** Commits when `work` returns, rolls back when it throws, and throws that. */
   run<Result>(options: SourceOptions, work: (open: SourceTransaction) => Promise<Result>): Promise<Result>;
 }
