@@ -1,5 +1,6 @@
 export type { Admin } from './admin/admin.js';
 export type * from './admin/admin-api.js';
+export type { Compensate, CompensateFunction, CompensateOption, RollbackOptions } from './api/compensation.js';
 export type { StepContext, WorkflowContext } from './api/context.js';
 export type { Duration } from './api/duration.js';
 export type { HoldfastOptions } from './holdfast-options.js';
@@ -79,7 +80,7 @@ export type {
 export type { RetryOptions } from './api/retry-options.js';
 export type { StepOptions } from './api/step-options.js';
 export type { ReadStreamOptions, StreamEntry, WriteStreamOptions } from './api/stream.js';
-export type { WorkflowHandle, WorkflowStatus } from './api/workflow-handle.js';
+export type { HandleCancelOptions, WorkflowHandle, WorkflowStatus } from './api/workflow-handle.js';
 export type { StartOptions, WorkflowOptions } from './api/workflow-options.js';
 export { HoldfastClient, type ClientStartOptions } from './client.js';
 export type { ClientOptions } from './client-options.js';
@@ -96,6 +97,7 @@ export { defineDataSource, type DataSourceOptions } from './engine/data-source.j
 export { transaction } from './engine/transaction-context.js';
 export { getEvent, receive, send, setEvent } from './engine/message-functions.js';
 export { outbox } from './engine/outbox-functions.js';
+export { onRollback } from './engine/on-rollback.js';
 export { defineQuery } from './engine/query.js';
 export { defineSignal } from './engine/signal.js';
 export { sourceVersion, type SourceText, type SourceVersion } from './engine/source-version.js';

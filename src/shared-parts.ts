@@ -175,8 +175,8 @@ export class SharedParts {
           ...(signal === undefined ? {} : { onGone: onAbort(signal) }),
         }),
       statusOf: async (workflowId) => (await this.admin.get(workflowId)).status,
-      cancel: async (workflowId, reason) => {
-        await this.admin.cancel(workflowId, reason === undefined ? {} : { reason });
+      cancel: async (workflowId, options) => {
+        await this.admin.cancel(workflowId, options);
       },
       messaging: this.messaging,
     };

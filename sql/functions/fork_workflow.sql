@@ -2,8 +2,8 @@
 -- there. The source, whatever its status, is not written to.
 --
 --   any status        done: the new workflow is ENQUEUED; the statuses answered are the source's
---   refused 'step'    p_from_step is beyond the end of the source's record, or before the beginning of its run; detail is the
---                     highest number allowed, with the lowest in front of it where that is not 0
+--   refused 'step'    p_from_step is beyond the end of the source's record (or the beginning of its rollback), or before the
+--                     beginning of its run; detail is the highest number allowed, with the lowest in front of it where that is not 0
 --   refused 'exists'  the new ID is taken, and not by this call
 --
 -- The copied rows get the record versions 1 to k in the source's order, so that they are replayed in it, and epoch 0: no
@@ -43,7 +43,10 @@ BEGIN
     result := 'missing';
     RETURN;
   END IF;
-  v_steps := recorded_steps(p_workflow_id);
+  -- A rollback is not copied: what it undoes must not be undone once more.
+  v_steps := coalesce(
+    (SELECT r.seq FROM step_result r WHERE r.workflow_id = p_workflow_id AND r.kind = 'rollback'),
+    recorded_steps(p_workflow_id));
   IF p_from_step NOT BETWEEN v_source.first_seq AND v_steps THEN
     result := 'refused';
     refusal := 'step';

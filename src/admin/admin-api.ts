@@ -20,6 +20,10 @@ export interface AdminOperations {
    * Ends a workflow that has not ended as `CANCELLED`, and its children with it, as far as they were started to end with
    * their parent (`onParentCancel`). A step body that is running is told by its signal; its result is discarded.
    *
+   * With `compensate`, what it has done is undone first: its status is `ENQUEUED` again (and in `statusAfter`), whoever claims it runs the
+   * compensations, and then it ends as `CANCELLED`. One in which nothing was done yet ends at once; one that is being rolled back
+   * already is left unchanged. See `docs/sagas.md`.
+   *
    * @throws WorkflowNotFoundError
    */
   cancel(workflowId: string, options?: CancelRequest): Promise<ControlResult>;
@@ -129,6 +133,22 @@ export interface AdminOperations {
   /** Events of the outbox. */
   readonly outbox: OutboxAdminOperations;
 
+  /**
+   * What is undone of a workflow that has failed, run out of time or been cancelled with `compensate`, in the order in which it is
+   * undone: what has been, what failed, what is still to come. Null: it is not being rolled back, nor was it.
+   * @throws WorkflowNotFoundError
+   */
+  rollback(workflowId: string, options?: { readonly payload?: boolean }): Promise<RollbackDetails | null>;
+
+  /**
+   * Records a compensation as dealt with by hand, so that the rollback goes on with the next one when the workflow is resumed.
+   *
+   * @throws WorkflowNotFoundError
+   * @throws WorkflowStateError while an execution runs the workflow, and when it is not being rolled back.
+   * @throws StepNotFoundError when no compensation of that number is planned, or it has been dealt with.
+   */
+  skipCompensation(workflowId: string, options: SkipCompensationRequest): Promise<ControlResult>;
+
   /** The app versions for which workflows wait and which no live executor has. Usually none. */
   unservedVersions(): Promise<readonly UnservedVersion[]>;
 
@@ -147,6 +167,13 @@ export interface ControlRequest {
 export interface CancelRequest extends ControlRequest {
   /** `keep` lets children go on. Default `cancel`. */
   readonly children?: 'cancel' | 'keep';
+  /** Undo first what was done. Default `false`. */
+  readonly compensate?: boolean;
+}
+
+export interface SkipCompensationRequest extends ControlRequest {
+  /** Number of the compensation, as `rollback` lists it. */
+  readonly seq: number;
 }
 
 export interface PrioritizeRequest extends ControlRequest {
@@ -444,7 +471,10 @@ export interface WorkflowDetails {
 export interface StepDetails {
   readonly seq: number;
   readonly name: string;
-  /** `step`, `value` (now, random, uuid), `sleep`, `workflow` (a child's outcome), `start` (a child), `outcome`, `patch`. */
+  /**
+   * `step`, `value` (now, random, uuid), `sleep`, `workflow` (a child's outcome), `start` (a child), `outcome`, `patch`, `rollback` (the
+   * marker of one), `compensation`.
+   */
   readonly kind: string;
   /** False: it has no result yet. A `step` whose outcome is unknown is one of these, unless an execution is just running it. */
   readonly complete: boolean;
@@ -464,6 +494,36 @@ export interface StepDetails {
   readonly error?: StoredValue;
   /** Only with `payload`: the errors of the attempts before the last one. */
   readonly attemptErrors?: readonly StoredValue[];
+}
+
+/** The rollback of a workflow. */
+export interface RollbackDetails {
+  readonly cause: 'failed' | 'timed-out' | 'cancelled';
+  /** Number of its marker: the steps before it are those of the workflow. */
+  readonly seq: number;
+  readonly beganAt: Date;
+  /** Only with `payload`: the error that the workflow ends with. */
+  readonly error?: StoredValue;
+  /** In the order in which they run. Empty until an execution has found out what there is to undo, and when that is nothing. */
+  readonly compensations: readonly CompensationDetails[];
+}
+
+export interface CompensationDetails {
+  readonly seq: number;
+  /** Name of the step that it undoes, or the one given to `onRollback`. */
+  readonly name: string;
+  /** Number of the step that it undoes; null: it was registered by `onRollback`. */
+  readonly undoes: number | null;
+  /**
+   * `pending`: not come to yet, or under way. `failed`: for good. `done`. `not-needed`: what it was to undo has not happened. `by-hand`:
+   * recorded by `skipCompensation`.
+   */
+  readonly state: 'pending' | 'failed' | 'done' | 'not-needed' | 'by-hand';
+  /** Of the execution that completed it. */
+  readonly attempts: number;
+  readonly completedAt: Date | null;
+  /** Only with `payload`, when it failed. */
+  readonly error?: StoredValue;
 }
 
 export interface OwnershipDetails {

@@ -21,7 +21,9 @@ import type {
   PrioritizeRequest,
   RepairRequest,
   RewindRequest,
+  RollbackDetails,
   SetAppVersionRequest,
+  SkipCompensationRequest,
   StepDetails,
   UnservedVersion,
   WorkflowDetails,
@@ -33,7 +35,7 @@ import { fleetOverview } from './fleet-overview.js';
 import { repairRecord, type ValueWriter } from './step-repair.js';
 import { attentionGuide } from './attention-guide.js';
 import { OutboxAdmin } from './outbox-admin.js';
-import { auditDetails, stepDetails, type ValueReader, workflowDetails } from './details.js';
+import { auditDetails, rollbackDetails, stepDetails, type ValueReader, workflowDetails } from './details.js';
 
 /** What an {@link Admin} is made of. */
 export interface AdminParts extends ValueReader, ValueWriter {
@@ -63,9 +65,9 @@ export class Admin implements AdminOperations {
   cancel(workflowId: string, options?: CancelRequest): Promise<ControlResult>;
   cancel(workflowIds: readonly string[], options?: CancelRequest): Promise<readonly BulkResult[]>;
   async cancel(target: Target, options: CancelRequest = {}): Promise<ControlResult | readonly BulkResult[]> {
-    const { children, ...by } = parseArgument(SCHEMAS.cancel, options, 'The options of cancel');
+    const { children, compensate, ...by } = parseArgument(SCHEMAS.cancel, options, 'The options of cancel');
     return this.#control('cancel', target, (ids) =>
-      this.#parts.store.cancel(ids, causeOf(by), { children, error: this.#parts.cancelledError }),
+      this.#parts.store.cancel(ids, causeOf(by), { children, compensate, error: this.#parts.cancelledError }),
     );
   }
 
@@ -89,6 +91,14 @@ export class Admin implements AdminOperations {
     return this.#control('setAppVersion', target, (ids) =>
       this.#parts.store.setAppVersion(ids, causeOf(by), appVersion),
     );
+  }
+
+  async skipCompensation(workflowId: string, options: SkipCompensationRequest): Promise<ControlResult> {
+    const { seq, ...by } = parseArgument(SCHEMAS.skipCompensation, options, 'The options of skipCompensation');
+    checkWorkflowId(workflowId);
+    const request = { seq: storable(seq), output: await this.#parts.encode(undefined) };
+    const answer = await this.#parts.store.skipCompensation(workflowId, causeOf(by), request);
+    return resultOf('skipCompensation', workflowId, answer);
   }
 
   async rewind(workflowId: string, options: RewindRequest): Promise<ControlResult> {
@@ -173,6 +183,14 @@ export class Admin implements AdminOperations {
       items: await Promise.all(page.items.map((row) => stepDetails(row, this.#parts))),
       nextCursor: page.nextCursor,
     };
+  }
+
+  async rollback(workflowId: string, options: { readonly payload?: boolean } = {}): Promise<RollbackDetails | null> {
+    const { payload } = parseArgument(SCHEMAS.get, options, 'The options of rollback');
+    const row = await this.#parts.store.getRollback(checkWorkflowId(workflowId));
+    if (row !== null) return rollbackDetails(row, payload, this.#parts);
+    await this.get(workflowId);
+    return null;
   }
 
   async ownership(workflowId: string, options: PageRequest = {}): Promise<Page<OwnershipDetails>> {

@@ -59,7 +59,12 @@ export const SCHEMAS = {
   id,
   ids: z.array(z.unknown()).max(MAX_BULK_IDS),
   control: z.strictObject(cause),
-  cancel: z.strictObject({ ...cause, children: z.enum(['cancel', 'keep']).default('cancel') }),
+  cancel: z.strictObject({
+    ...cause,
+    children: z.enum(['cancel', 'keep']).default('cancel'),
+    compensate: z.boolean().default(false),
+  }),
+  skipCompensation: z.strictObject({ ...cause, seq: step }),
   prioritize: z.strictObject({
     ...cause,
     priority: z

@@ -10,7 +10,15 @@ import type { ControlAnswer, ControlRefusal } from '../store/admin-store.js';
 import type { ControlResult } from './admin-api.js';
 
 export type ControlVerb =
-  'cancel' | 'resume' | 'prioritize' | 'setAppVersion' | 'rewind' | 'repairStep' | 'fork' | 'delete';
+  | 'cancel'
+  | 'resume'
+  | 'prioritize'
+  | 'setAppVersion'
+  | 'rewind'
+  | 'repairStep'
+  | 'skipCompensation'
+  | 'fork'
+  | 'delete';
 
 /** What the caller is told of a store's answer. @throws what the verb documents */
 export function resultOf(verb: ControlVerb, workflowId: string, answer: ControlAnswer): ControlResult {
@@ -56,6 +64,10 @@ function refusalError(verb: ControlVerb, workflowId: string, status: string, ref
         `A live execution owns workflow "${workflowId}". Wait until it is blocked or has ended, or cancel it first.`,
         { status, verb },
       );
+    case 'compensation':
+      return new StepNotFoundError(
+        `Workflow "${workflowId}" has no such compensation that is still to be done: admin.rollback lists them.`,
+      );
     case 'exists':
       return new WorkflowExistsError('The ID that the fork is to have is taken: choose another one.');
     case 'awaited':
@@ -69,9 +81,11 @@ function refusalError(verb: ControlVerb, workflowId: string, status: string, ref
         `Workflow "${workflowId}" is ${status}: cannot ${verb}. ` +
           (verb === 'prioritize' || verb === 'setAppVersion'
             ? 'It waits for nothing any more.'
-            : verb === 'delete'
-              ? 'Cancel it first, or delete it with force.'
-              : 'Rewind it, or fork it, to run it again.'),
+            : verb === 'skipCompensation'
+              ? 'Only a rollback that is blocked, or waits to be run, can be helped by hand.'
+              : verb === 'delete'
+                ? 'Cancel it first, or delete it with force.'
+                : 'Rewind it, or fork it, to run it again.'),
         { status, verb },
       );
   }

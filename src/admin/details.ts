@@ -1,6 +1,6 @@
-import type { AuditRow, StepRow, WorkflowRecord } from '../store/admin-store.js';
+import type { AuditRow, RollbackRow, StepRow, WorkflowRecord } from '../store/admin-store.js';
 import type { StoredValue } from '../api/stored-value.js';
-import type { AuditDetails, StepDetails, WorkflowDetails } from './admin-api.js';
+import type { AuditDetails, RollbackDetails, StepDetails, WorkflowDetails } from './admin-api.js';
 
 export interface ValueReader {
   /**
@@ -32,6 +32,23 @@ export async function stepDetails(row: StepRow, reader: ValueReader): Promise<St
     ...(output !== null && { output: await readStoredValue(output, reader) }),
     ...(error !== null && { error: await readStoredValue(error, reader) }),
     ...(attemptErrors !== null && { attemptErrors: await readList(attemptErrors, reader) }),
+  };
+}
+
+export async function rollbackDetails(
+  row: RollbackRow,
+  payload: boolean,
+  reader: ValueReader,
+): Promise<RollbackDetails> {
+  const { error, compensations, ...rest } = row;
+  const list = compensations.map(async ({ failure, ...details }) => ({
+    ...details,
+    ...(payload && failure !== null && { error: await readStoredValue(failure, reader) }),
+  }));
+  return {
+    ...rest,
+    ...(payload && { error: await readStoredValue(error, reader) }),
+    compensations: await Promise.all(list),
   };
 }
 

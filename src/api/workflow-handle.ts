@@ -3,6 +3,14 @@ import type { GetEventOptions, SendOptions } from './messages.js';
 import type { Query, Signal, Update, UpdateOptions } from './signals.js';
 import type { ReadStreamOptions, StreamEntry } from './stream.js';
 
+/** What `handle.cancel` takes. */
+export interface HandleCancelOptions {
+  /** Why; at most 4,096 bytes. */
+  readonly reason?: string;
+  /** Undo first what was done. Default `false`. */
+  readonly compensate?: boolean;
+}
+
 /** What can be asked of a workflow, from any process. */
 export interface WorkflowHandle<Result = unknown> {
   readonly workflowId: string;
@@ -35,7 +43,7 @@ export interface WorkflowHandle<Result = unknown> {
    */
   readStream<Value = unknown>(key: string, options?: ReadStreamOptions): AsyncIterable<StreamEntry<Value>>;
   /** Cancels it; see `admin.cancel`. */
-  cancel(options?: { readonly reason?: string }): Promise<void>;
+  cancel(options?: HandleCancelOptions): Promise<void>;
   /** Sends it a message; see `holdfast.send`. */
   send(topic: string, message: unknown, options?: SendOptions): Promise<void>;
   /** The current value of an event of it; see `holdfast.getEvent`. */

@@ -1,3 +1,4 @@
+import type { Compensate, CompensateFunction, CompensateOption } from '../api/compensation.js';
 import type { ReconcileFunction, ReconcileOption } from '../api/reconciliation.js';
 import type { StepOptions } from '../api/step-options.js';
 import {
@@ -25,10 +26,12 @@ import type { StepDecorator } from './step-decorator.js';
  *
  * @throws InvalidArgumentError, RegistrationError when the class is evaluated, for options that are not of the documented form.
  */
-export function Step<Reconcile extends ReconcileOption | undefined = undefined>(
-  options: StepOptions<Reconcile> = {},
-): StepDecorator<Reconcile> {
+export function Step<
+  Reconcile extends ReconcileOption | undefined = undefined,
+  Undo extends CompensateOption | undefined = undefined,
+>(options: StepOptions<Reconcile, Undo> = {}): StepDecorator<Reconcile, Undo> {
   const { reconcile } = options;
+  const compensate = undoOf(options.compensate);
   return methodDecorator(
     'Step',
     options.name,
@@ -40,10 +43,11 @@ export function Step<Reconcile extends ReconcileOption | undefined = undefined>(
       attachDefinition(wrapper, definition);
       return wrapper;
     },
-    typeof reconcile !== 'string'
+    typeof reconcile !== 'string' && typeof compensate !== 'string'
       ? undefined
       : (name, holder) => {
           checkStepMethod(reconcile, holder, name, 'reconcile');
+          checkStepMethod(compensate, holder, name, 'compensate');
         },
   );
 }
@@ -58,14 +62,23 @@ export function Step<Reconcile extends ReconcileOption | undefined = undefined>(
 export function runStep<Result>(
   name: string,
   body: () => Promise<Result>,
-  options: Omit<StepOptions<ReconcileFunction<[], NoInfer<Result>>>, 'name'> = NO_OPTIONS,
+  options: Omit<
+    StepOptions<ReconcileFunction<[], NoInfer<Result>>, UndoFunction<NoInfer<Result>>>,
+    'name'
+  > = NO_OPTIONS,
 ): Promise<Result> {
-  if (typeof options.reconcile === 'string') {
+  if (typeof options.reconcile === 'string' || typeof undoOf(options.compensate) === 'string') {
     throw new InvalidArgumentError(
-      'runStep takes "reconcile" as a function: it knows no class to look for a method in.',
+      'runStep takes "reconcile" and "compensate" as functions: it knows no class to look for a method in.',
     );
   }
   return callStep(stepDefinition(name, body, options), undefined, []) as Promise<Result>;
+}
+
+type UndoFunction<Result> = CompensateFunction<[], Result> | Compensate<CompensateFunction<[], Result>>;
+
+function undoOf(option: unknown): unknown {
+  return typeof option === 'object' && option !== null && 'run' in option ? option.run : option;
 }
 
 function callStep(definition: StepDefinition, self: unknown, args: unknown[]): unknown {

@@ -10,6 +10,8 @@ export interface AttemptSurroundings {
   readonly workflowId: string;
   /** Calls back when the execution may no longer write; returns how to take that back. */
   onGone(callback: (reason: Error) => void): () => void;
+  /** Where it is not made of the step's number and name. */
+  readonly idempotencyKey?: string;
 }
 
 export const NO_EVENTS: readonly EventToAdd[] = [];
@@ -38,7 +40,7 @@ export class AttemptContext implements RunningAttempt {
   }
 
   get idempotencyKey(): string {
-    return (this.#key ??= idempotencyKey(this.workflowId, this.seq, this.name));
+    return (this.#key ??= this.#surroundings.idempotencyKey ?? idempotencyKey(this.workflowId, this.seq, this.name));
   }
 
   get signal(): AbortSignal {
@@ -98,11 +100,14 @@ export class AttemptContext implements RunningAttempt {
   }
 }
 
-/** A UUID of version 8 (RFC 9562) made from a hash of what names the step. */
+/** The same for all attempts of a step, in whichever process. */
 export function idempotencyKey(workflowId: string, seq: number, name: string): string {
-  const hash = createHash('sha256')
-    .update(JSON.stringify([workflowId, seq, name]))
-    .digest();
+  return uuidOf([workflowId, seq, name]);
+}
+
+/** A UUID of version 8 (RFC 9562) made from a hash of what names something. */
+export function uuidOf(parts: readonly (string | number | null)[]): string {
+  const hash = createHash('sha256').update(JSON.stringify(parts)).digest();
   hash.writeUInt8((hash.readUInt8(6) & 0x0f) | 0x80, 6);
   hash.writeUInt8((hash.readUInt8(8) & 0x3f) | 0x80, 8);
   const hex = hash.toString('hex', 0, 16);

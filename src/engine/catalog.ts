@@ -1,4 +1,5 @@
 import { RegistrationError, WorkflowNotRegisteredError } from '../errors/usage-errors.js';
+import { compensationBody } from './compensation-body.js';
 import { definitionOf, workflowDefinitionOf, type StepDefinition, type WorkflowDefinition } from './definitions.js';
 import type { TransactionDefinition } from './transaction-definition.js';
 import type { NamedSource } from './source-version.js';
@@ -140,7 +141,7 @@ export class Catalog {
     for (let level = holder; level !== null && level !== Object.prototype && level !== Function.prototype;) {
       for (const key of Reflect.ownKeys(level)) {
         const definition = definitionOf(Object.getOwnPropertyDescriptor(level, key)?.value);
-        if (definition !== undefined && definition.kind !== 'workflow') this.#steps.add(definition);
+        if (definition !== undefined && definition.kind !== 'workflow') this.#addStep(definition, self);
         if (definition?.kind !== 'workflow') continue;
         found += 1;
         this.#add(definition, instance, self);
@@ -148,6 +149,12 @@ export class Catalog {
       level = Object.getPrototypeOf(level) as object | null;
     }
     return found;
+  }
+
+  /** @throws RegistrationError for a step whose options name methods that are not there, or are of no use. */
+  #addStep(definition: StepDefinition, self: unknown): void {
+    this.#steps.add(definition);
+    if (definition.compensate !== undefined) compensationBody(definition.compensate, definition.name, self);
   }
 
   #add(definition: WorkflowDefinition, instance: string, self: unknown): void {

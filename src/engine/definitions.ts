@@ -1,10 +1,12 @@
 import type { ReconcileOption } from '../api/reconciliation.js';
+import type { CompensateOption } from '../api/compensation.js';
 import type { StepOptions } from '../api/step-options.js';
 import type { StandardSchema } from '../api/standard-schema.js';
 import type { WorkflowOptions } from '../api/workflow-options.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { RegistrationError } from '../errors/usage-errors.js';
 import type { AnyFunction } from './any-function.js';
+import { compensationPolicy, type CompensationPolicy } from './compensation-policy.js';
 import { parseDuration } from './duration.js';
 import { checkKnownOptions } from './known-options.js';
 import { checkAtMostOnce, reconcilePolicy, type ReconcilePolicy } from './reconcile-policy.js';
@@ -45,6 +47,7 @@ export interface StepDefinition {
   readonly needsIntent: boolean;
   readonly reconcile: ReconcilePolicy | undefined;
   readonly atMostOnce: boolean;
+  readonly compensate: CompensationPolicy | undefined;
 }
 
 const WORKFLOW_OPTIONS: ReadonlySet<string> = new Set<keyof WorkflowOptions>([
@@ -64,7 +67,9 @@ const STEP_OPTIONS: ReadonlySet<string> = new Set<keyof StepOptions>([
   'reconcileRetries',
   'reconcileTimeout',
   'atMostOnce',
+  'compensate',
 ]);
+
 /** @throws RegistrationError, InvalidArgumentError */
 export function workflowDefinition(
   name: string,
@@ -90,11 +95,12 @@ export function workflowDefinition(
 export function stepDefinition(
   name: string,
   body: AnyFunction,
-  options: Omit<StepOptions<ReconcileOption | undefined>, 'name'>,
+  options: Omit<StepOptions<ReconcileOption | undefined, CompensateOption | undefined>, 'name'>,
 ): StepDefinition {
   if (options !== NO_OPTIONS) checkKnownOptions(options, STEP_OPTIONS, 'A step');
   const retries = retryPolicy(options.retries);
   const reconcile = reconcilePolicy(options);
+  const compensate = compensationPolicy(options.compensate);
   const atMostOnce = checkAtMostOnce(options.atMostOnce ?? false, retries);
   return {
     kind: 'step',
@@ -102,9 +108,10 @@ export function stepDefinition(
     body,
     retries,
     timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, 'timeout'),
-    needsIntent: reconcile !== undefined || atMostOnce,
+    needsIntent: reconcile !== undefined || atMostOnce || compensate !== undefined,
     reconcile,
     atMostOnce,
+    compensate,
   };
 }
 

@@ -17,6 +17,15 @@ export function newEngineCounters(): EngineCounters {
     started: 0,
     checkpoints: 0,
     outcomes: { success: 0, error: 0 },
-    ends: { completed: 0, parked: 0, blocked: 0, 'given-back': 0, suspended: 0, continued: 0, requeued: 0 },
+    ends: {
+      completed: 0,
+      parked: 0,
+      blocked: 0,
+      'given-back': 0,
+      suspended: 0,
+      continued: 0,
+      requeued: 0,
+      'rolling-back': 0,
+    },
   };
 }

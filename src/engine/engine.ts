@@ -251,6 +251,7 @@ export class Engine implements ExecutionHost {
         this.#executor.requeue(execution.ownership, end.requeues);
         break;
       case 'continued':
+      case 'rolling-back':
         this.#executor.wake();
         break;
       case 'suspended':

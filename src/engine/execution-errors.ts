@@ -9,6 +9,8 @@ import type { RecordedStep, StepKind } from '../store/store.js';
 
 // What an execution says of why it ends, each in one place.
 
+export const INPUT_UNREADABLE = 'The stored input cannot be decoded: see the error VALUE_UNREADABLE.';
+
 export function ownershipLost(workflowId: string, reason: string): OwnershipLostError {
   return new OwnershipLostError(
     `This execution of workflow "${workflowId}" no longer owns it (${reason}). Let this error pass.`,
@@ -21,6 +23,10 @@ export function hasReturned(): WorkflowEndedError {
 
 export function continuesAsNew(): WorkflowEndedError {
   return new WorkflowEndedError('The workflow continues as new: this run of it is over.');
+}
+
+export function rollsBack(): WorkflowEndedError {
+  return new WorkflowEndedError('The workflow is being rolled back: this run of it is over.');
 }
 
 export function timedOut(workflowId: string): WorkflowTimeoutError {
@@ -39,6 +45,18 @@ export function otherPath(workflowId: string, recorded: RecordedStep, found: str
   return new StepNondeterminismError(
     `Workflow "${workflowId}" has recorded ${recorded.kind} "${recorded.name}" as number ${String(recorded.seq)}, but ${found}. ` +
       'Deploy code that takes the recorded path and resume it, or rewind or fork it.',
+  );
+}
+
+/** The code does not come to the compensations that are planned. */
+export function otherRollback(
+  workflowId: string,
+  planned: { readonly seq: number; readonly name: string },
+  found: string,
+): StepNondeterminismError {
+  return new StepNondeterminismError(
+    `Workflow "${workflowId}" has planned the compensation of "${planned.name}" as number ${String(planned.seq)}, but ${found}. ` +
+      'Deploy code that takes the recorded path and resume it, or rewind it to before the rollback.',
   );
 }
 

@@ -2,6 +2,7 @@ import type { WorkflowContext } from '../api/context.js';
 import type { Logger } from '../api/logger.js';
 import type { WorkflowHandle } from '../api/workflow-handle.js';
 import type { StartOptions } from '../api/workflow-options.js';
+import type { RollbackCause } from '../store/rollback-store.js';
 import type {
   Denied,
   Ownership,
@@ -13,6 +14,8 @@ import type {
   WorkflowStore,
 } from '../store/store.js';
 import type { TransactionStore } from '../store/transaction-store.js';
+import type { CompensationBody } from './compensation-body.js';
+import type { Compensations } from './compensations.js';
 import type { StepDefinition, WorkflowDefinition } from './definitions.js';
 import type { InOrder } from './in-order.js';
 import type { OpenCall } from './open-calls.js';
@@ -31,6 +34,8 @@ export type ExecutionEnd =
   | { readonly kind: 'given-back' }
   /** The workflow begins anew with another input, in whichever executor claims it. */
   | { readonly kind: 'continued' }
+  /** The workflow has failed or run out of time, and is to be rolled back, in whichever executor claims it. */
+  | { readonly kind: 'rolling-back' }
   /** Version conflicts without end: to be claimed again after a while, with the count on the wake-up. */
   | { readonly kind: 'requeued'; readonly requeues: number };
 
@@ -57,10 +62,21 @@ export interface RunningExecution {
   assertRunning(): void;
   /** Before a body runs: resolves, or is undefined, when this execution still owns its workflow; throws when it does not. */
   mayRunBody(): Promise<void> | undefined;
-  /** Stops the workflow until a person decides, and lists it with its reason. */
-  block(attention: string, detail: string, error: Error): void;
+  /** Stops the workflow until a person decides, and lists it with its reason. `write`: how that is recorded; default: by a release. */
+  block(attention: string, detail: string, error: Error, write?: () => Promise<unknown>): void;
   /** The same, when what came of a call cannot be encoded. */
   blockUnrecordable(error: unknown): void;
+  /** It rolls the workflow back: what is not on record is never answered. */
+  readonly isRollback: boolean;
+  /** What there is to undo. */
+  readonly compensations: Compensations;
+  /**
+   * Gives the workflow up, to be rolled back and then to end with this encoded error. Compensable steps that are under way are waited
+   * for, though not for long: nobody would know their end. Never rejects.
+   */
+  beginRollback(cause: RollbackCause, error: string): Promise<void>;
+  /** Registers a function that is run at a rollback, at this place of the code. */
+  onRollback(body: CompensationBody): void;
   runStep(definition: StepDefinition, self: unknown, args: unknown[]): Promise<unknown>;
   /**
    * Wraps one durable call. Its promise is rejected when the execution ends, whatever the call is waiting for; and a

@@ -1,6 +1,7 @@
 import type { WorkflowContext } from '../api/context.js';
 import { WriteRefusedError, type StepNondeterminismError } from '../errors/workflow-errors.js';
 import { codeOf } from '../errors/error-code.js';
+import type { RollbackCause } from '../store/rollback-store.js';
 import type {
   Denied,
   NextRun,
@@ -13,8 +14,11 @@ import type {
   Wait,
   WriteAnswer,
 } from '../store/store.js';
+import type { CompensationBody } from './compensation-body.js';
+import { Compensations } from './compensations.js';
 import { startDecodingResult } from './decoding.js';
 import type { StepDefinition, WorkflowDefinition } from './definitions.js';
+import { Departure } from './departure.js';
 import type { ExecutionEnd, ExecutionHost, RunningExecution } from './execution-host.js';
 import * as why from './execution-errors.js';
 import type { ExecutionStart } from './execution-start.js';
@@ -23,10 +27,14 @@ import { InOrder } from './in-order.js';
 import { failureOf, successOf } from './outcome-record.js';
 import { OpenCalls, type OpenCall } from './open-calls.js';
 import { Replay, Turnstile } from './replay.js';
+import { LATE_CODE_MS, rollBack, rollbackRecordOf, type RollbackRecord } from './rollback.js';
 import { runStep } from './run-step.js';
 import { runInScope } from './scope.js';
-import { startTimer } from './timer.js';
+import { startTimer, within } from './timer.js';
 import { workflowContext } from './workflow-context.js';
+
+/** How long steps that are under way when their workflow fails have to end, before they are taken for unknown. Milliseconds. */
+export const IN_FLIGHT_MS = 10_000;
 
 /**
  * One run of one workflow, from gaining ownership to giving it up.
@@ -40,35 +48,39 @@ export class Execution implements RunningExecution {
   readonly ownership: Ownership;
   readonly attempt: number;
   readonly writeOrder = new InOrder();
-  readonly #host: ExecutionHost;
+  readonly host: ExecutionHost;
   readonly #start: ExecutionStart;
   readonly #replay: Replay;
+  /** Undefined: this execution runs the workflow. */
+  readonly #rollback: RollbackRecord | undefined;
+  readonly compensations = new Compensations();
+  /** The workflow has failed, and is to be rolled back: nothing more is begun. */
+  #isFrozen = false;
+  /** The deadline has passed: nothing is done that is not on record. */
+  #isTimedOut = false;
   readonly #turnstile = new Turnstile();
   readonly #open = new OpenCalls();
   /** While the store is asked to suspend this execution. */
   #suspending: Promise<void> | undefined;
-  /** Suspended: what is still open is never answered, so that no code of the workflow runs, not even a `finally`. */
-  #isUnloaded = false;
-  readonly #onGone = new Set<(reason: Error) => void>();
+  /** What is still open is never answered, so that no code of the workflow runs, not even a `finally`. */
+  #isMute = false;
+  readonly #departure = new Departure();
   readonly #createdAt = performance.now();
   #state: 'running' | 'ending' | 'over' = 'running';
-  /** Why nothing can be called any more. */
-  #gone: Error | undefined;
-  #isSilent = false;
-  #controller: AbortController | undefined;
   #nextSeq: number;
   #requeues: number;
   #cancelDeadline: (() => void) | undefined;
 
   constructor(host: ExecutionHost, start: ExecutionStart) {
-    this.#host = host;
+    this.host = host;
     this.#start = start;
     this.definition = start.definition;
     this.ownership = start.ownership;
     this.attempt = start.attempt;
     this.#requeues = start.requeues;
     this.#nextSeq = start.firstSeq;
-    this.#replay = new Replay(start.history, (next) => {
+    this.#rollback = rollbackRecordOf(start.history);
+    this.#replay = new Replay(this.#rollback?.before ?? start.history, (next) => {
       this.#block(why.otherPath(this.workflowId, next, 'the code stands still without asking for it'));
     });
   }
@@ -81,28 +93,17 @@ export class Execution implements RunningExecution {
     return this.#state === 'running';
   }
 
+  get isRollback(): boolean {
+    return this.#rollback !== undefined;
+  }
+
   /** Fires when this execution may no longer write. Made when somebody asks. */
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.#isSilent) this.#controller.abort(this.#whyGone);
-    }
-    return this.#controller.signal;
+    return this.#departure.signal;
   }
 
   onGone(callback: (reason: Error) => void): () => void {
-    if (this.#isSilent) {
-      callback(this.#whyGone);
-      return () => undefined;
-    }
-    this.#onGone.add(callback);
-    return () => {
-      this.#onGone.delete(callback);
-    };
-  }
-
-  get host(): ExecutionHost {
-    return this.#host;
+    return this.#departure.on(callback);
   }
 
   get ageMs(): number {
@@ -131,13 +132,16 @@ export class Execution implements RunningExecution {
     const { definition, self, input, deadlineInMs } = this.#start;
     let args: unknown[];
     try {
-      args = (await this.#host.serializer.decode(input)) as unknown[];
+      args = (await this.host.serializer.decode(input)) as unknown[];
     } catch (error) {
-      this.block(
-        'INPUT_UNREADABLE',
-        'The stored input cannot be decoded: see the error VALUE_UNREADABLE.',
-        why.asError(error),
-      );
+      this.block('INPUT_UNREADABLE', why.INPUT_UNREADABLE, why.asError(error));
+      return;
+    }
+    const run = (): unknown =>
+      runInScope({ execution: this, step: undefined }, () => definition.body.apply(self, args));
+    if (this.#rollback !== undefined) {
+      const outcome = await rollBack(this, this.#rollback, this.#replay, run);
+      if (outcome !== undefined) await this.#finish(outcome);
       return;
     }
     if (deadlineInMs !== null) {
@@ -149,16 +153,29 @@ export class Execution implements RunningExecution {
     }
     let outcome: OutcomeRecord;
     try {
-      const value = await runInScope({ execution: this, step: undefined }, () => definition.body.apply(self, args));
+      const value = await run();
       if (!this.isRunning) return;
-      outcome = await successOf(definition, value, this.#host.serializer);
+      outcome = await successOf(definition, value, this.host.serializer);
     } catch (thrown) {
       if (!this.isRunning) return;
-      outcome = await failureOf(thrown, this.#host.serializer);
+      outcome = await failureOf(thrown, this.host.serializer);
     }
     const left = await this.#replay.end();
     if (left !== undefined) this.#block(why.otherPath(this.workflowId, left, 'the code ended without asking for it'));
-    else await this.#finish(outcome);
+    else if (outcome.error === null || !this.compensations.areNeeded) await this.#finish(outcome);
+    else await this.beginRollback('failed', outcome.error);
+  }
+
+  async beginRollback(cause: RollbackCause, error: string): Promise<void> {
+    if (this.#state !== 'running' || this.#isFrozen) return;
+    this.#isFrozen = true;
+    await this.compensations.settled(IN_FLIGHT_MS, this);
+    if (!this.isRunning) return;
+    this.#isMute = true;
+    const rollback = { seq: this.#nextSeq, cause, error };
+    await this.#end(why.rollsBack(), { kind: 'rolling-back' }, () =>
+      this.host.store.beginRollback(this.ownership, rollback),
+    );
   }
 
   /** Ownership is gone, as somebody has found out: park. */
@@ -171,13 +188,18 @@ export class Execution implements RunningExecution {
   async giveBack(): Promise<void> {
     if (this.#state !== 'running') return;
     this.#leave(why.ownershipLost(this.workflowId, 'its executor is shutting down'), { kind: 'given-back' });
-    await this.#release({ to: 'ENQUEUED', unspendAttempt: true });
+    await this.#giveOver(() => this.host.store.release(this.ownership, { to: 'ENQUEUED', unspendAttempt: true }));
   }
 
-  block(attention: string, detail: string, error: Error): void {
+  block(
+    attention: string,
+    detail: string,
+    error: Error,
+    write = () => this.host.store.release(this.ownership, { to: 'BLOCKED', attention, detail }),
+  ): void {
     if (this.#state === 'over') return;
     this.#leave(error, { kind: 'blocked' });
-    void this.#release({ to: 'BLOCKED', attention, detail });
+    void this.#giveOver(write);
   }
 
   // Durable calls ------------------------------------------------------------------------------------------------
@@ -185,22 +207,10 @@ export class Execution implements RunningExecution {
   call<Result>(work: (open: OpenCall) => Promise<Result>): Promise<Result> {
     const promise = new Promise<Result>((resolve, reject) => {
       if (this.#state !== 'running') {
-        if (!this.#isUnloaded) reject(this.#whyGone);
+        if (!this.#isMute) reject(this.#departure.reason);
         return;
       }
-      const open: OpenCall = { reject };
-      this.#open.add(open);
-      work(open).then(
-        (value) => {
-          this.#open.remove(open);
-          if (!this.#isUnloaded) resolve(value);
-        },
-        (error: unknown) => {
-          this.#open.remove(open);
-          // Whatever the step threw, also if that is no Error.
-          if (!this.#isUnloaded) reject(error);
-        },
-      );
+      if (!this.#isFrozen) this.#open.call(work, { resolve, reject, isMute: () => this.#isMute });
     });
     promise.catch(() => undefined);
     return promise;
@@ -225,14 +235,14 @@ export class Execution implements RunningExecution {
   async #suspend(): Promise<void> {
     let answer: SuspendAnswer;
     try {
-      answer = await this.write(this.#host.store.suspend(this.ownership, this.#open.waits));
+      answer = await this.write(this.host.store.suspend(this.ownership, this.#open.waits));
     } catch {
       return;
     }
     if (this.#state !== 'running') return;
     switch (answer.kind) {
       case 'suspended':
-        this.#isUnloaded = true;
+        this.#isMute = true;
         this.#leave(why.ownershipLost(this.workflowId, 'suspended'), { kind: 'suspended' });
         break;
       case 'refused':
@@ -249,7 +259,7 @@ export class Execution implements RunningExecution {
   enter(kind: StepKind, name: string, childId?: string): ReturnType<RunningExecution['enter']> {
     const seq = this.#nextSeq++;
     // The way out of a long history is open at its limit, too.
-    if (kind !== 'continue') enterHistory(seq - this.#start.firstSeq, this.workflowId, this.#host.logger);
+    if (kind !== 'continue') enterHistory(seq - this.#start.firstSeq, this.workflowId, this.host.logger);
     const recorded = this.#replay.find(seq);
     if (recorded === undefined) return { seq, recorded };
     const found = why.otherCall(recorded, kind, name, childId);
@@ -264,27 +274,30 @@ export class Execution implements RunningExecution {
   }
 
   async replayed(recorded: RecordedStep): Promise<unknown> {
-    const result = startDecodingResult(this.#host.serializer, recorded);
+    const result = startDecodingResult(this.host.serializer, recorded);
     await this.#replay.turnOf(recorded, result.done);
     this.#open.noteProgress();
     return result.take();
   }
 
-  readonly replayOver = (): Promise<void> | undefined => (this.#replay.isOver ? undefined : this.#replay.over());
+  readonly replayOver = (): Promise<void> | undefined => {
+    if (this.isRollback || this.#isTimedOut) return new Promise(() => undefined);
+    return this.#replay.isOver ? undefined : this.#replay.over();
+  };
+
+  onRollback(body: CompensationBody): void {
+    this.assertRunning();
+    this.compensations.add(body, this.#nextSeq);
+  }
 
   readonly whenReplayed = (): Promise<void> => this.#replay.whenAtRest();
 
   async checkpoint(record: StepRecord): Promise<Error | undefined> {
     this.assertRunning();
-    let answer: WriteAnswer;
-    try {
-      answer = await this.#host.store.checkpoint(this.ownership, record);
-    } catch (error) {
-      throw this.#storeClosed(error);
-    }
+    const answer = await this.write(this.host.store.checkpoint(this.ownership, record));
     if (answer.kind === 'refused') return answer.error;
     if (answer.kind !== 'written') this.denied(answer);
-    this.#host.checkpointed();
+    this.host.checkpointed();
     await this.progress();
     return undefined;
   }
@@ -309,19 +322,15 @@ export class Execution implements RunningExecution {
     try {
       return await answered;
     } catch (error) {
-      throw this.#storeClosed(error);
+      // What became of the write is for the next owner to find.
+      this.lose('the store was closed');
+      throw why.asError(error);
     }
-  }
-
-  /** What became of the write is for the next owner to find. */
-  #storeClosed(error: unknown): Error {
-    this.lose('the store was closed');
-    return why.asError(error);
   }
 
   denied(answer: Denied): never {
     this.#giveUp(answer);
-    throw this.#whyGone;
+    throw this.#departure.reason;
   }
 
   #giveUp(answer: Denied): void {
@@ -336,7 +345,10 @@ export class Execution implements RunningExecution {
         this.#block(why.recordedOtherwise(this.workflowId, answer.found));
         break;
       case 'conflict':
-        this.#requeue();
+        this.#leave(why.ownershipLost(this.workflowId, 'requeued, as another writer kept changing it'), {
+          kind: 'requeued',
+          requeues: this.#requeues + 1,
+        });
         break;
     }
   }
@@ -353,15 +365,15 @@ export class Execution implements RunningExecution {
     this.assertRunning();
     // A body that starts while its execution is being unloaded would run for nothing.
     if (this.#suspending !== undefined) return this.#suspending.then(() => this.mayRunBody());
-    return this.#host.leaseIsFresh ? undefined : this.#verify();
+    return this.host.leaseIsFresh ? undefined : this.#verify();
   }
 
   assertRunning(): void {
-    if (this.#state !== 'running') throw this.#whyGone;
+    if (this.#state !== 'running') throw this.#departure.reason;
   }
 
   async #verify(): Promise<void> {
-    if (!(await this.write(this.#host.store.verifyOwnership(this.ownership)))) this.lose();
+    if (!(await this.write(this.host.store.verifyOwnership(this.ownership)))) this.lose();
     this.assertRunning();
   }
 
@@ -369,19 +381,26 @@ export class Execution implements RunningExecution {
 
   async #timeOut(): Promise<void> {
     const error = why.timedOut(this.workflowId);
-    await this.#finish(await failureOf(error, this.#host.serializer), error);
+    const outcome = await failureOf(error, this.host.serializer);
+    // Before the code has come to rest, nobody knows what there is to undo.
+    this.#isTimedOut = true;
+    await within(this.#replay.whenAtRest(), LATE_CODE_MS);
+    if (!this.#replay.isOver || this.compensations.areNeeded)
+      await this.beginRollback('timed-out', outcome.error ?? '');
+    else await this.#finish(outcome, error);
   }
 
   #finish(found: OutcomeRecord, reason?: Error): Promise<void> {
     const outcome = this.leavesUnknown ? { ...found, attention: found.attention ?? 'OUTCOME_UNKNOWN' } : found;
-    return this.#end(reason, { kind: 'completed', outcome }, () => this.#host.store.complete(this.ownership, outcome));
+    return this.#end(reason, { kind: 'completed', outcome }, () => this.host.store.complete(this.ownership, outcome));
   }
 
   continueWith(input: string): Promise<void> {
+    if (this.#isFrozen) return new Promise(() => undefined);
     // Every number that has been given out is below, also that of a call which is still open.
     const run: NextRun = { input, firstSeq: this.#nextSeq, unreceived: this.#open.unreceived };
     const reason = why.continuesAsNew();
-    return this.#end(reason, { kind: 'continued' }, () => this.#host.store.continueAsNew(this.ownership, run));
+    return this.#end(reason, { kind: 'continued' }, () => this.host.store.continueAsNew(this.ownership, run));
   }
 
   /** Writes the end. Calls that are still open are rejected with `reason`; default: that the workflow has returned. */
@@ -399,11 +418,12 @@ export class Execution implements RunningExecution {
       case 'written':
         this.#leave(reason, end);
         break;
-      case 'refused':
-        await this.#finishRefused(
-          new WriteRefusedError('The database refuses the end of the execution.', { cause: answer.error }),
-        );
+      case 'refused': {
+        const error = new WriteRefusedError('The database refuses the end of the execution.', { cause: answer.error });
+        if (end.kind === 'completed') await this.#finishRefused(error);
+        else this.block('WRITE_REFUSED', error.message, error);
         break;
+      }
       default:
         this.#giveUp(answer);
     }
@@ -412,9 +432,7 @@ export class Execution implements RunningExecution {
   async #finishRefused(error: WriteRefusedError): Promise<void> {
     let answer: WriteAnswer;
     try {
-      answer = await this.write(
-        this.#host.store.complete(this.ownership, await failureOf(error, this.#host.serializer)),
-      );
+      answer = await this.write(this.host.store.complete(this.ownership, await failureOf(error, this.host.serializer)));
     } catch {
       return;
     }
@@ -426,14 +444,9 @@ export class Execution implements RunningExecution {
     this.block('NONDETERMINISM', error.message, error);
   }
 
-  #requeue(): void {
-    const reason = why.ownershipLost(this.workflowId, 'requeued, as another writer kept changing it');
-    this.#leave(reason, { kind: 'requeued', requeues: this.#requeues + 1 });
-  }
-
-  async #release(record: Parameters<ExecutionHost['store']['release']>[1]): Promise<void> {
+  async #giveOver(write: () => Promise<unknown>): Promise<void> {
     try {
-      await this.#host.store.release(this.ownership, record);
+      await write();
     } catch (error) {
       // The store was closed, or refuses: the row stays owned, and is given back or recovered like that of a dead process.
       this.#warn('A workflow could not be released.', error);
@@ -442,38 +455,31 @@ export class Execution implements RunningExecution {
 
   #warn(message: string, error: unknown): void {
     const code = codeOf(error);
-    this.#host.logger.warn(message, { workflowId: this.workflowId, code });
-  }
-
-  /** Made when somebody asks: a workflow that simply returns needs no error, and its stack would cost more than its end. */
-  get #whyGone(): Error {
-    return (this.#gone ??= why.hasReturned());
+    this.host.logger.warn(message, { workflowId: this.workflowId, code });
   }
 
   /** From here on nothing is called or written, and whatever was open is rejected. */
   #silence(reason: Error | undefined): void {
-    this.#isSilent = true;
-    this.#gone = reason;
+    this.#departure.decide(reason);
+    this.#isMute ||= this.isRollback;
     this.#cancelDeadline?.();
     this.#replay.stop();
-    if (this.#isUnloaded) {
+    if (this.#isMute) {
       this.#open.clear();
     } else if (this.#open.size > 0) {
-      this.#host.logger.info('Durable calls were still open when their execution ended.', {
+      this.host.logger.info('Durable calls were still open when their execution ended.', {
         workflowId: this.workflowId,
         open: this.#open.size,
       });
-      this.#open.rejectAll(this.#whyGone);
+      this.#open.rejectAll(this.#departure.reason);
     }
-    if (this.#controller !== undefined) this.#controller.abort(this.#whyGone);
-    for (const callback of this.#onGone) callback(this.#whyGone);
-    this.#onGone.clear();
+    this.#departure.announce();
   }
 
   #leave(reason: Error | undefined, end: ExecutionEnd): void {
     const silent = this.#state === 'ending';
     this.#state = 'over';
     if (!silent) this.#silence(reason);
-    this.#host.ended(this, end);
+    this.host.ended(this, end);
   }
 }

@@ -2,7 +2,7 @@ import type { GetEventOptions, SendOptions } from '../api/messages.js';
 import type { Query, Signal, Update, UpdateOptions } from '../api/signals.js';
 import type { StandardSchema } from '../api/standard-schema.js';
 import type { ReadStreamOptions, StreamEntry } from '../api/stream.js';
-import type { WorkflowHandle, WorkflowStatus } from '../api/workflow-handle.js';
+import type { HandleCancelOptions, WorkflowHandle, WorkflowStatus } from '../api/workflow-handle.js';
 import { checkIsDefinition } from './check-definition.js';
 import { awaitOutcome } from './durable-calls.js';
 import { checkKnownOptions } from './known-options.js';
@@ -15,7 +15,7 @@ import { quietly } from './quietly.js';
 export interface HandleHost extends StreamHost {
   waitForResult(workflowId: string, signal: AbortSignal | undefined): Promise<Outcome>;
   statusOf(workflowId: string): Promise<WorkflowStatus>;
-  cancel(workflowId: string, reason: string | undefined): Promise<void>;
+  cancel(workflowId: string, options: HandleCancelOptions): Promise<void>;
   readonly messaging: HandleMessaging;
 }
 
@@ -43,7 +43,7 @@ export interface HandleMessaging {
 }
 
 const RESULT_OPTIONS: ReadonlySet<string> = new Set(['signal']);
-const CANCEL_OPTIONS: ReadonlySet<string> = new Set(['reason']);
+const CANCEL_OPTIONS: ReadonlySet<string> = new Set<keyof HandleCancelOptions>(['reason', 'compensate']);
 
 export class Handle<Result> implements WorkflowHandle<Result> {
   readonly workflowId: string;
@@ -73,9 +73,9 @@ export class Handle<Result> implements WorkflowHandle<Result> {
     return this.#host.statusOf(this.workflowId);
   }
 
-  async cancel(options: { readonly reason?: string } = {}): Promise<void> {
+  async cancel(options: HandleCancelOptions = {}): Promise<void> {
     checkKnownOptions(options, CANCEL_OPTIONS, 'cancel');
-    return this.#host.cancel(this.workflowId, options.reason);
+    return this.#host.cancel(this.workflowId, options);
   }
 
   send(topic: string, message: unknown, options: SendOptions = {}): Promise<void> {

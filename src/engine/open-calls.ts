@@ -9,6 +9,13 @@ export interface OpenCall {
   intended?: number;
 }
 
+/** How a call is answered. */
+interface Answering<Result> {
+  readonly resolve: (value: Result) => void;
+  readonly reject: (cause: unknown) => void;
+  readonly isMute: () => boolean;
+}
+
 /** What an open call waits for, and when that ends by itself at the latest, by the monotonic clock. */
 interface OpenWait {
   readonly wait: Wait;
@@ -52,6 +59,23 @@ export class OpenCalls {
   remove(call: OpenCall): void {
     this.#open.delete(call);
     if (this.#waits.size > 0) this.#noteIdle();
+  }
+
+  /** Begins one, and answers it with what comes of it, unless nobody is to be answered any more. */
+  call<Result>(work: (open: OpenCall) => Promise<Result>, { resolve, reject, isMute }: Answering<Result>): void {
+    const open: OpenCall = { reject };
+    this.add(open);
+    work(open).then(
+      (value) => {
+        this.remove(open);
+        if (!isMute()) resolve(value);
+      },
+      (error: unknown) => {
+        this.remove(open);
+        // Whatever the step threw, also if that is no Error.
+        if (!isMute()) reject(error);
+      },
+    );
   }
 
   /** Rejects all of them. */

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import type { RecordedStep } from '../store/store.js';
 
 /**
@@ -33,6 +33,7 @@ export class Replay {
   #lastSeq = -1;
   #pumping = false;
   #stall: NodeJS.Timeout | undefined;
+  #standing: AbortController | undefined;
 
   constructor(history: readonly RecordedStep[], onStall: (next: RecordedStep) => void) {
     for (const step of history) {
@@ -113,9 +114,28 @@ export class Replay {
     await nextTurn();
   }
 
+  /**
+   * For a replay that is only to bring the code where it was: resolves when everything recorded has been handed out and the code has come to
+   * rest; at once when the code has ended, or stands still, without asking for something, which is returned.
+   * Rejects when it is stopped.
+   */
+  async settled(ended: Promise<unknown>): Promise<RecordedStep | undefined> {
+    const left = ended.then(() => this.end());
+    for (let seen = -1; !this.isOver && seen < this.#cursor;) {
+      seen = this.#cursor;
+      const standing = (this.#standing = new AbortController());
+      const { signal } = standing;
+      await Promise.race([this.whenAtRest(), left, pause(REPLAY_STALL_MS, undefined, { signal })]);
+      standing.abort();
+    }
+    await nextTurn();
+    return this.isOver ? undefined : this.next;
+  }
+
   /** Drops everything: nobody will be answered. */
   stop(): void {
     this.#onlookers.length = 0;
+    this.#standing?.abort();
     clearTimeout(this.#stall);
     this.#called.clear();
     this.#liveCalls.length = 0;

@@ -25,7 +25,8 @@ const RETRY_OPTIONS: ReadonlySet<string> = new Set<keyof RetryOptions>([
   'shouldRetry',
 ]);
 
-const ONE_ATTEMPT: RetryPolicy = {
+/** The policy of a step that was given none. */
+export const ONE_ATTEMPT: RetryPolicy = {
   maxAttempts: 1,
   initialDelayMs: 0,
   exponential: false,

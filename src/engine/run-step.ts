@@ -3,6 +3,7 @@ import { PayloadCodecError } from '../errors/value-errors.js';
 import { WriteRefusedError } from '../errors/workflow-errors.js';
 import type { RecordedStep, StepRecord } from '../store/store.js';
 import { NO_EVENTS } from './attempt-context.js';
+import { compensationBody } from './compensation-body.js';
 import type { StepDefinition } from './definitions.js';
 import { elapsedSince } from './elapsed.js';
 import type { RunningExecution } from './execution-host.js';
@@ -15,7 +16,7 @@ import { stepMethod } from './step-method.js';
 import { findOut, leavesUnknown, type UnknownStep } from './unknown-outcome.js';
 
 /** Runs one step call of a workflow: replays it, or runs its body and records what came of it. */
-export async function runStep(
+export function runStep(
   execution: RunningExecution,
   open: OpenCall,
   definition: StepDefinition,
@@ -23,9 +24,43 @@ export async function runStep(
   args: unknown[],
 ): Promise<unknown> {
   const { seq, recorded } = execution.enter('step', definition.name);
+  return accountedFor({ execution, definition, self, args, seq, recorded }, (begins) =>
+    runNumbered(execution, open, definition, self, args, seq, recorded, begins),
+  );
+}
+
+/** Keeps account of a step that has to be undone when the workflow is rolled back. `work` says when the step may begin to have its effect. */
+export function accountedFor(
+  call: {
+    readonly execution: RunningExecution;
+    readonly definition: StepDefinition;
+    readonly self: unknown;
+    readonly args: unknown[];
+    readonly seq: number;
+    readonly recorded: RecordedStep | undefined;
+  },
+  work: (begins?: () => void) => Promise<unknown>,
+): Promise<unknown> {
+  const { execution, definition, self, args, seq, recorded } = call;
+  if (definition.compensate === undefined) return work();
+  const compensation = { kind: 'step', seq, name: definition.name, definition, self, args } as const;
+  return execution.compensations.track(compensation, recorded, execution, work);
+}
+
+async function runNumbered(
+  execution: RunningExecution,
+  open: OpenCall,
+  definition: StepDefinition,
+  self: unknown,
+  args: unknown[],
+  seq: number,
+  recorded: RecordedStep | undefined,
+  begins: (() => void) | undefined,
+): Promise<unknown> {
   if (recorded?.complete === true) return execution.replayed(recorded);
   const replaying = execution.replayOver();
   if (replaying !== undefined) await replaying;
+  begins?.();
   const startedAt = performance.now();
   const call = new StepCall(execution, open, definition, seq, self, args);
   const end = await (definition.needsIntent || recorded !== undefined
@@ -123,9 +158,10 @@ class StepCall implements AttemptHost, UnknownStep {
   /** What is found missing only after a crash would be found too late. */
   assertMethods(): void {
     const { definition, execution, self } = this;
-    if (definition.reconcile === undefined) return;
+    const { name, reconcile, compensate } = definition;
     try {
-      stepMethod(definition.reconcile.source, self, definition.name, 'reconcile');
+      if (reconcile !== undefined) stepMethod(reconcile.source, self, name, 'reconcile');
+      if (compensate !== undefined) compensationBody(compensate, name, self);
     } catch (error) {
       if (!(error instanceof RegistrationError)) throw error;
       execution.block(error.code, error.message, error);
@@ -169,7 +205,7 @@ async function recordOf(
     output,
     error,
     attempts: end.attempts,
-    attemptErrors: end.failures.length === 0 ? null : await encodeFailures(execution, end.failures),
+    attemptErrors: await encodeFailures(execution, end.failures),
     childId: null,
     elapsedMs: elapsedSince(startedAt),
     // With an error there is nothing to tell the outside world.
@@ -178,8 +214,12 @@ async function recordOf(
   return { record, thrown };
 }
 
-/** A JSON array of encoded errors. */
-export async function encodeFailures(execution: RunningExecution, failures: readonly unknown[]): Promise<string> {
+/** A JSON array of encoded errors; null for none. */
+export async function encodeFailures(
+  execution: RunningExecution,
+  failures: readonly unknown[],
+): Promise<string | null> {
+  if (failures.length === 0) return null;
   const texts: string[] = [];
   for (const failure of failures) texts.push(await execution.host.serializer.encodeError(failure));
   return `[${texts.join(',')}]`;

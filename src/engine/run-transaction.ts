@@ -1,4 +1,4 @@
-import type { StepRecord } from '../store/store.js';
+import type { RecordedStep, StepRecord } from '../store/store.js';
 import type { OpenTransaction, TransactionJob } from '../store/transaction-store.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
 import type { EventToAdd } from '../store/event-to-add.js';
@@ -10,7 +10,7 @@ import type { RunningAttempt } from './running-attempt.js';
 import { TransactionEndedError } from '../errors/transaction-errors.js';
 import { asError } from './execution-errors.js';
 import { startDecodingResult } from './decoding.js';
-import { checkpointOrRefusal, encodeFailures, recordOfEnd } from './run-step.js';
+import { accountedFor, checkpointOrRefusal, encodeFailures, recordOfEnd } from './run-step.js';
 import { runInScope } from './scope.js';
 import { runAttempts, type AttemptRun, type StepEnd } from './step-attempts.js';
 import type { TransactionDefinition } from './transaction-definition.js';
@@ -25,13 +25,27 @@ type Recorded =
   | { readonly kind: 'to-record'; readonly record: StepRecord };
 
 /** Runs one transaction call of a workflow: replays it, or runs its body in the transaction of its own record. */
-export async function runTransaction(
+export function runTransaction(
   execution: RunningExecution,
   definition: TransactionDefinition,
   self: unknown,
   args: unknown[],
 ): Promise<unknown> {
   const { seq, recorded } = execution.enter('transaction', definition.name);
+  // What is not recorded has had no effect: nobody has to be told when it begins.
+  return accountedFor({ execution, definition, self, args, seq, recorded }, () =>
+    runNumbered(execution, definition, self, args, seq, recorded),
+  );
+}
+
+async function runNumbered(
+  execution: RunningExecution,
+  definition: TransactionDefinition,
+  self: unknown,
+  args: unknown[],
+  seq: number,
+  recorded: RecordedStep | undefined,
+): Promise<unknown> {
   if (recorded !== undefined) return execution.replayed(recorded);
   const replaying = execution.replayOver();
   if (replaying !== undefined) await replaying;
@@ -225,7 +239,7 @@ class TransactionCall {
         output: typeof encoded === 'string' ? encoded : await encoded,
         error: null,
         attempts: attempt,
-        attemptErrors: failures.length === 0 ? null : await encodeFailures(this.#execution, failures),
+        attemptErrors: await encodeFailures(this.#execution, failures),
         childId: null,
         elapsedMs: elapsedSince(this.startedAt),
         events,

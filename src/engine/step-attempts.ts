@@ -6,6 +6,9 @@ import type { RetryPolicy } from './retry-policy.js';
 import type { RunningAttempt } from './running-attempt.js';
 import { startTimer } from './timer.js';
 
+/** What is run, and how often. */
+export type StepAttempts = Pick<StepDefinition, 'name' | 'retries' | 'timeoutMs'>;
+
 /** What a step came to, with what the record keeps about the way there. */
 export type StepEnd =
   | {
@@ -53,7 +56,7 @@ export type Finding =
   | { readonly kind: 'did-not-happen'; readonly error: unknown };
 
 /** Runs a step's body until it succeeds, its policy says stop, or the execution may no longer write. */
-export async function runAttempts(definition: StepDefinition, seq: number, host: AttemptHost): Promise<StepEnd> {
+export async function runAttempts(definition: StepAttempts, seq: number, host: AttemptHost): Promise<StepEnd> {
   const { retries, timeoutMs } = definition;
   const failures: unknown[] = [];
   for (let attempt = 1; ; attempt++) {
@@ -107,7 +110,7 @@ function worthRetrying(retries: RetryPolicy, error: unknown, attempt: number): b
   }
 }
 
-function finalError(definition: StepDefinition, error: unknown, failures: readonly unknown[], last: boolean): unknown {
+function finalError(definition: StepAttempts, error: unknown, failures: readonly unknown[], last: boolean): unknown {
   if (!last || definition.retries.maxAttempts === 1) return error;
   const attempts = String(failures.length + 1);
   return new StepRetriesExhaustedError(

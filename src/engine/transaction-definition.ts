@@ -74,6 +74,11 @@ function refuseMisfits(options: object): void {
       );
     }
   }
+  if ('compensate' in options && 'dataSource' in options) {
+    throw new RegistrationError(
+      'A transaction of a data source takes no "compensate": it may have committed there before it is recorded here. Use onRollback.',
+    );
+  }
 }
 
 function checkIdleTimeout(ms: number): number {

@@ -48,8 +48,10 @@ export class Watchdog {
   #look(): Promise<void> {
     const listed = new Set<RunningExecution>();
     for (const execution of this.#options.engine.runningExecutions()) {
-      const { stuckAfterMs, onStuck } = execution.definition;
+      const { stuckAfterMs } = execution.definition;
       if (stuckAfterMs === null) continue;
+      // What has been done is not left half undone.
+      const onStuck = execution.isRollback ? 'report' : execution.definition.onStuck;
       const isListed = this.#listed.has(execution);
       if (execution.stalledMs <= stuckAfterMs) {
         if (isListed) void this.#write(execution, (store) => store.markStuck(execution.ownership, null));
@@ -75,6 +77,10 @@ export class Watchdog {
     if (onStuck === 'report') {
       const detail = `No durable call has ended for ${String(stuckAfterMs)} ms, and nothing is waited for.`;
       await this.#write(execution, (store) => store.markStuck(ownership, detail));
+      return;
+    }
+    if (execution.compensations.areNeeded) {
+      await execution.beginRollback('failed', stalledError);
       return;
     }
     await this.#write(execution, async (store) => {

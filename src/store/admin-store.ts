@@ -1,5 +1,6 @@
 import type { WorkflowStatus } from '../api/workflow-handle.js';
 import type { DeathReason } from './outbox-store.js';
+import type { RollbackCause } from './rollback-store.js';
 
 /**
  * What people and programs do to workflows from outside, and what they look at. Control operations need no ownership: they
@@ -23,6 +24,7 @@ export interface ControlStore {
     by: ControlCause,
     appVersion: string,
   ): Promise<readonly ControlAnswer[]>;
+  skipCompensation(workflowId: string, by: ControlCause, options: SkipCompensationOptions): Promise<ControlAnswer>;
   rewind(workflowId: string, by: ControlCause, options: RewindOptions): Promise<ControlAnswer>;
   repairStep(workflowId: string, by: ControlCause, repair: RepairOptions): Promise<ControlAnswer>;
   fork(workflowId: string, by: ControlCause, options: ForkOptions): Promise<ControlAnswer>;
@@ -37,6 +39,8 @@ export interface RecordStore {
   getWorkflow(workflowId: string, options: { readonly payload: boolean }): Promise<WorkflowRecord | null>;
   /** By `seq`. */
   listSteps(workflowId: string, query: PageQuery & { readonly payload: boolean }): Promise<RecordPage<StepRow> | null>;
+  /** Null: it is not being rolled back, or does not exist. */
+  getRollback(workflowId: string): Promise<RollbackRow | null>;
   /** The newest epoch first. */
   listOwnership(workflowId: string, query: PageQuery): Promise<RecordPage<OwnershipRow> | null>;
   /** The newest act first. What was done to a deleted workflow stays. */
@@ -62,6 +66,14 @@ export interface CancelOptions {
   readonly error: string;
   /** Whether children that are to end with their parent do. */
   readonly children: 'cancel' | 'keep';
+  /** Whether what was done is undone first. */
+  readonly compensate: boolean;
+}
+
+export interface SkipCompensationOptions {
+  readonly seq: number;
+  /** The encoded result. */
+  readonly output: string;
 }
 
 export interface RewindOptions {
@@ -104,6 +116,8 @@ export type ControlRefusal =
   | { readonly kind: 'status' }
   /** There is no such step; `first` and `last` are the lowest and the highest number allowed. */
   | { readonly kind: 'step'; readonly first: number; readonly last: number }
+  /** No such compensation is still to be done. */
+  | { readonly kind: 'compensation' }
   /** The new ID is taken. */
   | { readonly kind: 'exists' }
   /** Nothing is recorded under that number. */
@@ -289,6 +303,24 @@ export interface StepRow {
     readonly error: string | null;
     readonly attemptErrors: string | null;
   } | null;
+}
+
+export interface RollbackRow {
+  readonly cause: RollbackCause;
+  readonly seq: number;
+  readonly beganAt: Date;
+  /** Encoded: what the workflow ends with. */
+  readonly error: string;
+  readonly compensations: readonly {
+    readonly seq: number;
+    readonly name: string;
+    readonly undoes: number | null;
+    readonly state: 'pending' | 'failed' | 'done' | 'not-needed' | 'by-hand';
+    readonly attempts: number;
+    readonly completedAt: Date | null;
+    /** The encoded error. */
+    readonly failure: string | null;
+  }[];
 }
 
 export interface OwnershipRow {

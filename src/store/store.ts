@@ -1,6 +1,7 @@
 import type { StoreCounters } from './store-counters.js';
 import type { EventToAdd } from './event-to-add.js';
 import type { Denied, Refused } from './refusals.js';
+import type { CompensationFailure, PlannedCompensation, RollbackRecord } from './rollback-store.js';
 import type { StreamReads, StreamWrite, StreamWriteAnswer } from './stream-store.js';
 
 export type { Denied, Refused };
@@ -41,6 +42,14 @@ export interface WorkflowStore {
   writeStream(ownership: Ownership, write: StreamWrite): Promise<StreamWriteAnswer>;
   complete(ownership: Ownership, outcome: OutcomeRecord): Promise<WriteAnswer>;
   release(ownership: Ownership, release: ReleaseRecord): Promise<WriteAnswer>;
+  /** Records the marker of a rollback and gives the workflow up, to be claimed at once. */
+  beginRollback(ownership: Ownership, rollback: RollbackRecord): Promise<WriteAnswer>;
+  /** Records what is going to be run, before any of it is. What is recorded already stays. */
+  planRollback(ownership: Ownership, plan: readonly PlannedCompensation[]): Promise<WriteAnswer>;
+  /** Keeps the error of a compensation that failed for good, and blocks the workflow. */
+  failCompensation(ownership: Ownership, failure: CompensationFailure): Promise<WriteAnswer>;
+  /** What is planned, in the order in which it runs. */
+  readPlan(workflowId: string): Promise<readonly PlannedCompensation[]>;
   /** Drops the history, replaces the input, and gives the workflow up, to be claimed at once. */
   continueAsNew(ownership: Ownership, run: NextRun): Promise<WriteAnswer>;
   /** Unloads a workflow in which nothing runs and everything waits, unless one of these has come meanwhile. */
@@ -156,6 +165,7 @@ export interface StepRecord {
  * it failed. `receive`: a message, or that none came in time. `send`: that a message was sent. `event`: that an event was set.
  * `event-read`: the value of an event, or that it was not set in time. `stream`, `stream-close`: an entry of a stream.
  * `outbox`: that an event was added to the outbox.
+ * `rollback`: the marker that a rollback has begun; its name says why. `compensation`: a compensation that ran.
  */
 export type StepKind =
   | 'step'
@@ -174,7 +184,9 @@ export type StepKind =
   | 'event-read'
   | 'stream'
   | 'stream-close'
-  | 'outbox';
+  | 'outbox'
+  | 'rollback'
+  | 'compensation';
 
 export interface IntentRecord {
   readonly seq: number;
@@ -307,7 +319,8 @@ export type ChildAnswer = 'created' | 'attached';
 export type TerminalStatus = 'SUCCESS' | 'ERROR' | 'CANCELLED' | 'DEAD_LETTER';
 
 export interface OutcomeRecord {
-  readonly status: 'SUCCESS' | 'ERROR';
+  /** `CANCELLED`: at the end of a rollback. */
+  readonly status: 'SUCCESS' | 'ERROR' | 'CANCELLED';
   readonly output: string | null;
   readonly error: string | null;
   readonly attention: string | null;

@@ -49,7 +49,7 @@ beforeEach(() => {
 });
 
 const QUICK = { maxAttempts: 3, initialDelay: 1, maxDelay: 2 };
-type Options = Omit<StepOptions<() => Promise<Reconciliation<string>>>, 'name'>;
+type Options = Omit<StepOptions<() => Promise<Reconciliation<string>>, never>, 'name'>;
 
 function charge(options: Options): Promise<string> {
   return runStep(

@@ -201,6 +201,7 @@ function refusalOf({ refusal, detail }: ControlRow): ControlRefusal {
       return { kind: 'kind', found: detail ?? '' };
     case 'overtaken':
       return { kind: 'overtaken', by: detail ?? '' };
+    case 'compensation':
     case 'exists':
     case 'status':
     case 'unrecorded':

@@ -9,6 +9,7 @@ import type {
   OwnershipRow,
   PageQuery,
   RecordPage,
+  RollbackRow,
   StepRow,
   UnservedVersionRow,
   WorkflowQuery,
@@ -25,12 +26,15 @@ import {
   type EventSqlRow,
   OWNERSHIP_COLUMNS,
   type OwnershipSqlRow,
+  ROLLBACK_COLUMNS,
+  type RollbackSqlRow,
   STEP_COLUMNS,
   type StepSqlRow,
   toAttentionRow,
   toAuditRow,
   toEventRow,
   toOwnershipRow,
+  toRollbackRow,
   toStepRow,
   toWorkflowRecord,
   WORKFLOW_COLUMNS,
@@ -134,6 +138,11 @@ export class RecordReader {
       items: rows.map((row) => toStepRow(row, query.payload)),
       nextCursor: nextCursor(STEPS, rows, (row) => [String(row.seq)]),
     });
+  }
+
+  async rollback(workflowId: string): Promise<RollbackRow | null> {
+    const rows = await this.#ask<RollbackSqlRow>('list_rollback', ROLLBACK_COLUMNS, [['text', workflowId]]);
+    return toRollbackRow(rows);
   }
 
   async ownership(workflowId: string, query: PageQuery): Promise<RecordPage<OwnershipRow> | null> {

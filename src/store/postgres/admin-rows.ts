@@ -1,7 +1,15 @@
 import type { WorkflowStatus } from '../../api/workflow-handle.js';
 import type { SqlRow } from '../../drivers/driver.js';
 import type { DeathReason } from '../outbox-store.js';
-import type { AttentionRow, AuditRow, EventRow, OwnershipRow, StepRow, WorkflowRecord } from '../admin-store.js';
+import type {
+  AttentionRow,
+  AuditRow,
+  EventRow,
+  OwnershipRow,
+  RollbackRow,
+  StepRow,
+  WorkflowRecord,
+} from '../admin-store.js';
 
 /** Milliseconds since 1970, as a float8: what both drivers return alike. */
 const ms = (expression: string): string => `(extract(epoch FROM ${expression}) * 1000)::float8`;
@@ -172,6 +180,39 @@ export function toOwnershipRow(row: OwnershipSqlRow): OwnershipRow {
     ownedAt: new Date(row.owned_at),
     endedAt: toDate(row.ended_at),
     endedHow: row.ended_how,
+  };
+}
+
+export const ROLLBACK_COLUMNS = `
+  l.seq, l.name, l.undoes, l.state, l.attempts, l.failure, ${ms('l.began_at')} AS began_at,
+  ${ms('l.completed_at')} AS completed_at`;
+
+/** The marker, or a compensation. */
+export interface RollbackSqlRow extends SqlRow {
+  readonly seq: number;
+  readonly name: string;
+  readonly undoes: number | null;
+  /** Null: the marker. */
+  readonly state: RollbackRow['compensations'][number]['state'] | null;
+  readonly attempts: number | null;
+  readonly failure: string | null;
+  readonly began_at: number;
+  readonly completed_at: number | null;
+}
+
+export function toRollbackRow(rows: readonly RollbackSqlRow[]): RollbackRow | null {
+  const marker = rows.find(({ state }) => state === null);
+  if (marker === undefined) return null;
+  return {
+    cause: marker.name as RollbackRow['cause'],
+    seq: marker.seq,
+    beganAt: new Date(marker.began_at),
+    error: marker.failure ?? '',
+    compensations: rows.flatMap(({ seq, name, undoes, state, attempts, failure, completed_at: completedAt }) =>
+      state === null
+        ? []
+        : [{ seq, name, undoes, state, attempts: attempts ?? 0, completedAt: toDate(completedAt), failure }],
+    ),
   };
 }
 

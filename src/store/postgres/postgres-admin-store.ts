@@ -19,6 +19,8 @@ import type {
   RecordPage,
   RepairOptions,
   RewindOptions,
+  RollbackRow,
+  SkipCompensationOptions,
   StepRow,
   UnservedVersionRow,
   WorkflowQuery,
@@ -52,7 +54,8 @@ export class PostgresAdminStore implements AdminStore {
   }
 
   cancel(workflowIds: readonly string[], by: ControlCause, options: CancelOptions): Promise<readonly ControlAnswer[]> {
-    return this.#send(workflowIds, 'cancel_workflow', by, ['text', options.children], ['text', options.error]);
+    const cancel = options.compensate ? 'cancel_with_compensation' : 'cancel_workflow';
+    return this.#send(workflowIds, cancel, by, ['text', options.children], ['text', options.error]);
   }
 
   resume(workflowIds: readonly string[], by: ControlCause): Promise<readonly ControlAnswer[]> {
@@ -69,6 +72,14 @@ export class PostgresAdminStore implements AdminStore {
     appVersion: string,
   ): Promise<readonly ControlAnswer[]> {
     return this.#send(workflowIds, 'set_app_version', by, ['text', appVersion]);
+  }
+
+  skipCompensation(
+    workflowId: string,
+    by: ControlCause,
+    { seq, output }: SkipCompensationOptions,
+  ): Promise<ControlAnswer> {
+    return this.#sendOne(workflowId, 'skip_compensation', by, ['int4', seq], ['text', output]);
   }
 
   rewind(workflowId: string, by: ControlCause, { toStep, childError }: RewindOptions): Promise<ControlAnswer> {
@@ -108,6 +119,10 @@ export class PostgresAdminStore implements AdminStore {
 
   listSteps(workflowId: string, query: PageQuery & { readonly payload: boolean }): Promise<RecordPage<StepRow> | null> {
     return this.#reader.steps(workflowId, query);
+  }
+
+  getRollback(workflowId: string): Promise<RollbackRow | null> {
+    return this.#reader.rollback(workflowId);
   }
 
   listOwnership(workflowId: string, query: PageQuery): Promise<RecordPage<OwnershipRow> | null> {

@@ -4,6 +4,7 @@ import type { Driver, NotificationStream, SqlParameter, SqlRow } from '../../dri
 import { HEARTBEATS_PER_LEASE } from '../store.js';
 import type { StreamReads, StreamWrite, StreamWriteAnswer } from '../stream-store.js';
 import type { TransactionStore } from '../transaction-store.js';
+import type { CompensationFailure, PlannedCompensation, RollbackRecord } from '../rollback-store.js';
 import { newStoreCounters } from '../store-counters.js';
 import type {
   ClaimAnswer,
@@ -60,6 +61,7 @@ import {
 } from './pending-write.js';
 import { recordWithEventsCall } from './outbox-calls.js';
 import type { ProtocolCall } from './protocol-call.js';
+import { beginRollbackCall, failCompensationCall, planRollbackCall, readPlan, type PlanRow } from './rollback-calls.js';
 import { release } from './release.js';
 import {
   toClaimed,
@@ -240,6 +242,17 @@ export class PostgresStore implements Store {
   continueAsNew(ownership: Ownership, run: NextRun): Promise<WriteAnswer> {
     return this.#recordCall(ownership, continueCall(run));
   }
+
+  readonly beginRollback = (by: Ownership, rollback: RollbackRecord) =>
+    this.#recordCall(by, beginRollbackCall(rollback));
+
+  readonly planRollback = (by: Ownership, plan: readonly PlannedCompensation[]) =>
+    this.#recordCall(by, planRollbackCall(plan));
+
+  readonly failCompensation = (by: Ownership, failure: CompensationFailure) =>
+    this.#recordCall(by, failCompensationCall(failure));
+
+  readonly readPlan = (id: string) => this.#ask<PlanRow>('holdfast_read_plan', readPlan(this.#schema), [id]);
 
   async failStuck(ownership: Ownership, error: string): Promise<void> {
     await this.#ask(

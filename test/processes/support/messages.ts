@@ -20,10 +20,12 @@ export interface Announcement {
   readonly name: string;
   readonly workflowId: string;
   readonly epoch: number;
+  /** The idempotency key of the body, where it says so. */
+  readonly key?: string;
 }
 
 export type WorkflowName =
-  'child' | 'order' | 'two steps' | 'swallowing' | 'busy' | 'long' | 'streaming' | 'charging' | 'once';
+  'child' | 'order' | 'two steps' | 'swallowing' | 'busy' | 'long' | 'streaming' | 'charging' | 'once' | 'saga';
 
 export type Command = { readonly kind: 'command'; readonly id: number } & (
   | { readonly do: 'start'; readonly name: WorkflowName; readonly workflowId: string; readonly args?: unknown[] }

@@ -147,9 +147,9 @@ export class Worker {
     await this.#exited;
   }
 
-  async #hear({ id, what, name, workflowId, epoch }: Announcement): Promise<void> {
+  async #hear({ id, what, name, workflowId, epoch, key }: Announcement): Promise<void> {
     const ticket = this.#runs.length + 1;
-    const run: Run = { what, name, workflowId, epoch, ticket, pid: this.#child.pid ?? 0 };
+    const run: Run = { what, name, workflowId, epoch, ticket, pid: this.#child.pid ?? 0, ...(key && { key }) };
     this.#runs.push(run);
     const index = this.#holds.findIndex((hold) => hold.name === name);
     const [hold] = index === -1 ? [] : this.#holds.splice(index, 1);

@@ -1,0 +1,128 @@
+import { HistoryLimitError } from '../errors/workflow-errors.js';
+import type { RecordedStep } from '../store/store.js';
+import type { CompensationBody } from './compensation-body.js';
+import type { StepDefinition } from './definitions.js';
+import { HISTORY_LIMIT } from './history-limit.js';
+import { uuidOf } from './attempt-context.js';
+import { isDoubtful } from './doubtful.js';
+import { startTimer } from './timer.js';
+
+/** Functions that one run of a workflow can register for its rollback. */
+const MOST_FUNCTIONS = HISTORY_LIMIT;
+
+/** Something that a workflow has done, and what undoes it. */
+export type Compensation =
+  | {
+      readonly kind: 'step';
+      /** The step's. */
+      readonly seq: number;
+      readonly name: string;
+      readonly definition: StepDefinition;
+      readonly self: unknown;
+      readonly args: readonly unknown[];
+    }
+  | {
+      readonly kind: 'function';
+      /** The number of the call before which it was registered. */
+      readonly seq: number;
+      readonly name: string;
+      /** Counts those of one name and number, from 0. */
+      readonly place: number;
+      readonly body: CompensationBody;
+    };
+
+/**
+ * What an execution knows of what it would have to undo: the compensable steps that it has called, and the functions that its code has
+ * registered. Built anew by every replay; in the order in which the code came to know of them, which is that of the record.
+ */
+export class Compensations {
+  readonly #done: Compensation[] = [];
+  /** Called, and no result known. */
+  readonly #open = new Map<number, Compensation>();
+  readonly #onSettled = new Set<() => void>();
+  #functions = 0;
+
+  /** Whether there is, or may be, something to undo. */
+  get areNeeded(): boolean {
+    return this.#done.length + this.#open.size > 0;
+  }
+
+  /** In the order in which they are to run: the last first, and before all others the steps of which no end is known. */
+  get inReverse(): readonly Compensation[] {
+    const open = [...this.#open.values()].sort((one, other) => one.seq - other.seq);
+    return [...this.#done, ...open].reverse();
+  }
+
+  /**
+   * Keeps account of a compensable step while `work` runs it, or replays what is recorded of it. One that has begun, and whose end is
+   * not seen by this execution, stays open. One that failed has reported that it did not happen, unless its error says that it may have.
+   */
+  async track<Result>(
+    compensation: Extract<Compensation, { readonly kind: 'step' }>,
+    recorded: RecordedStep | undefined,
+    execution: { readonly isRunning: boolean },
+    work: (begins: () => void) => Promise<Result>,
+  ): Promise<Result> {
+    const { seq } = compensation;
+    const begins = (): void => void this.#open.set(seq, compensation);
+    if (recorded !== undefined) begins();
+    try {
+      const result = await work(begins);
+      this.#close(seq, compensation);
+      return result;
+    } catch (error) {
+      // A result that cannot be decoded is one all the same.
+      const isDone = (recorded !== undefined && recorded.output !== null) || isDoubtful(error);
+      if (execution.isRunning) this.#close(seq, isDone ? compensation : undefined);
+      throw error;
+    }
+  }
+
+  /** @throws HistoryLimitError */
+  add(body: CompensationBody, seq: number): void {
+    if (this.#functions >= MOST_FUNCTIONS) {
+      throw new HistoryLimitError(
+        `One run of a workflow can register ${String(MOST_FUNCTIONS)} functions for its rollback.`,
+      );
+    }
+    this.#functions += 1;
+    const { name } = body;
+    const place = this.#done.filter(
+      (other) => other.kind === 'function' && other.seq === seq && other.name === name,
+    ).length;
+    this.#done.push({ kind: 'function', seq, name, place, body });
+  }
+
+  /** Resolves when no step is open any more; after `ms` at the latest, or when the execution is over. */
+  settled(ms: number, execution: { onGone(callback: () => void): () => void }): Promise<void> {
+    if (this.#open.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        this.#onSettled.delete(settle);
+        cancel();
+        forget();
+        resolve();
+      };
+      const cancel = startTimer(ms, settle);
+      const forget = execution.onGone(settle);
+      this.#onSettled.add(settle);
+    });
+  }
+
+  #close(seq: number, done: Compensation | undefined): void {
+    this.#open.delete(seq);
+    if (done !== undefined) this.#done.push(done);
+    if (this.#open.size > 0) return;
+    for (const callback of this.#onSettled) callback();
+    this.#onSettled.clear();
+  }
+}
+
+/**
+ * The idempotency key of a compensation: made of what it undoes, not of its own number, so that it is the same when a workflow is
+ * rewound, fails again and is rolled back once more.
+ */
+export function compensationKey(workflowId: string, compensation: Compensation): string {
+  const { kind, seq, name } = compensation;
+  return uuidOf(['compensation', workflowId, seq, name, kind === 'function' ? compensation.place : null]);
+}
