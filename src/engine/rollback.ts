@@ -243,7 +243,8 @@ async function run(
       return execution.isRunning;
     },
     mayRunBody: () => execution.mayRunBody(),
-    runBody: (attempt) => runInScope({ execution, step: attempt }, () => body.body.apply(self, [...args])),
+    runBody: (attempt, { limit }) =>
+      limit(runInScope({ execution, step: attempt }, () => body.body.apply(self, [...args]))),
     // Run until it succeeds, under one key: whether a failed attempt has had its effect makes no difference.
     whatHappened: () => undefined,
   });

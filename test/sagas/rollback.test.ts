@@ -211,3 +211,19 @@ test('a step that failed for good is not compensated', async () => {
   await expect((await holdfast.start(run, { workflowId: 'declined' })).result()).rejects.toThrow('enough');
   expect(ledger).toEqual(['undo']);
 });
+
+test('a compensation that never answers is given up after its time limit, with its signal fired, and tried again', async () => {
+  const silent = gate();
+  scenario = () => {
+    const undo = (): Promise<void> => {
+      note('undo');
+      step().signal.addEventListener('abort', () => ledger.push('aborted'));
+      return step().attempt === 1 ? silent.opened : Promise.resolve();
+    };
+    onRollback(undo, { timeout: 20, retries: FAST });
+    return Promise.reject(new NonRetryableError('enough'));
+  };
+  await expect((await holdfast.start(run, { workflowId: 'silent' })).result()).rejects.toThrow('enough');
+  expect(ledger).toEqual(['undo', 'aborted', 'undo']);
+  silent.open();
+});
