@@ -2,6 +2,8 @@
 
 export interface LaunchOptions {
   readonly database: string;
+  /** Another database, for transactions of the application. Default: that of Holdfast. */
+  readonly application?: string;
   readonly executorId?: string;
   readonly appVersion?: string;
   readonly lease?: number;
@@ -25,7 +27,17 @@ export interface Announcement {
 }
 
 export type WorkflowName =
-  'child' | 'order' | 'two steps' | 'swallowing' | 'busy' | 'long' | 'streaming' | 'charging' | 'once' | 'saga';
+  | 'child'
+  | 'order'
+  | 'two steps'
+  | 'swallowing'
+  | 'busy'
+  | 'long'
+  | 'streaming'
+  | 'charging'
+  | 'once'
+  | 'saga'
+  | 'paying';
 
 export type Command = { readonly kind: 'command'; readonly id: number } & (
   | { readonly do: 'start'; readonly name: WorkflowName; readonly workflowId: string; readonly args?: unknown[] }
