@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+
 import pg from 'pg';
 
 import { BareProtocol, type BareWorkflow } from './bare-protocol.js';
@@ -8,12 +10,15 @@ import { databaseUrl, type HostedSubject, hostSubject } from './worker-host.js';
 
 /** Started ahead in one statement, so that the checkpoint loop is nothing but checkpoints. */
 const STARTED_AHEAD = 1_000;
+/** As many connections as Holdfast has. */
+const POOL_SIZE = 10;
 
 /**
- * What PostgreSQL gives to one client on one connection. Three loops, each closed and alone:
+ * What PostgreSQL gives to one client on one connection, or on a pool. Four loops, each closed and alone:
  *
  * - `commit`: insert one small row, prepared. The floor of any durable write: a round trip, a transaction, a flush of the WAL.
  * - `checkpoint`: record one step after another through the protocol's function.
+ * - `transaction`: what a `@Transaction` writes, by hand: BEGIN, a row, a record of it, COMMIT; on a pool as large as Holdfast's.
  * - `workflow`: start, checkpoints, complete: every commit that a workflow makes, in sequence.
  */
 await hostSubject(launch);
@@ -25,6 +30,11 @@ async function launch(): Promise<HostedSubject> {
   await client.query(
     'CREATE TABLE public.floor (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, value text NOT NULL)',
   );
+  await client.query(
+    `CREATE TABLE public.record (workflow_id text COLLATE "C", seq int, name text NOT NULL, output text,
+       PRIMARY KEY (workflow_id, seq))`,
+  );
+  const pool = new pg.Pool({ connectionString: databaseUrl(), max: POOL_SIZE });
   const protocol = await BareProtocol.register(client);
   const meter: StepMeter = { steps: 0, startDelaysMs: [] };
   const ahead: BareWorkflow[] = [];
@@ -32,6 +42,27 @@ async function launch(): Promise<HostedSubject> {
   const recordSteps = async (workflow: BareWorkflow, steps: number): Promise<void> => {
     for (let index = 0; index < steps; index++) {
       await protocol.checkpoint(workflow);
+      meter.steps++;
+    }
+  };
+
+  const recordTransactions = async (steps: number): Promise<void> => {
+    const workflowId = randomUUID();
+    for (let index = 0; index < steps; index++) {
+      const connection = await pool.connect();
+      await connection.query('BEGIN');
+      await connection.query({
+        name: 'floor',
+        text: 'INSERT INTO public.floor (value) VALUES ($1)',
+        values: [String(index)],
+      });
+      await connection.query({
+        name: 'record',
+        text: 'INSERT INTO public.record (workflow_id, seq, name, output) VALUES ($1, $2, $3, $4)',
+        values: [workflowId, index, 'insert', String(index)],
+      });
+      await connection.query('COMMIT');
+      connection.release();
       meter.steps++;
     }
   };
@@ -54,6 +85,8 @@ async function launch(): Promise<HostedSubject> {
         if (workflow === undefined) throw new Error('Starting ahead started nothing.');
         return recordSteps(workflow, steps);
       }
+      case 'transaction':
+        return recordTransactions(steps);
       case 'workflow': {
         const [workflow] = await protocol.start(1);
         if (workflow === undefined) throw new Error('Starting a workflow started nothing.');
@@ -66,5 +99,9 @@ async function launch(): Promise<HostedSubject> {
         throw new Error('The bare client has no queues.');
     }
   };
-  return { about: 'bare pg client, one connection', meter, perform, close: () => client.end() };
+  const close = async (): Promise<void> => {
+    await pool.end();
+    await client.end();
+  };
+  return { about: 'bare pg client, one connection; transactions: a pool', meter, perform, close };
 }

@@ -12,7 +12,7 @@ export function renderReport(
   return [
     'Steps per second: Holdfast and its peer',
     renderPeers(
-      scenarios.filter(({ queue }) => queue === null),
+      scenarios.filter(({ queue, work }) => queue === null && work !== 'transaction'),
       summaries,
       comparisons,
     ),
@@ -28,7 +28,7 @@ export function renderReport(
       summaries,
       comparisons,
     ),
-    'Steps per second: Holdfast and a bare client on one connection',
+    'Steps per second: Holdfast and a bare client (transactions: a pool, else one connection)',
     renderLimits(summaries, comparisons),
     'Costs (medians)',
     renderCosts(summaries),

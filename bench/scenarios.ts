@@ -18,12 +18,23 @@ export interface Scenario {
   readonly targets: {
     readonly dbos?: number;
     readonly bareCheckpoint?: number;
+    /** At most 1.3 times the time is at least 1 / 1.3 of the rate. */
+    readonly bareTransaction?: number;
     /** The most that the median from enqueuing to the first line of the workflow may be, in milliseconds. */
     readonly startDelayMs?: number;
   };
 }
 
 const STEPS = { work: 'workflow', windows: 1, queue: null, compares: 'rate' } as const;
+/** So many steps that start and end of the workflow are next to nothing: the other side has neither. */
+const TRANSACTIONS = {
+  work: 'transaction',
+  steps: 50,
+  windows: 1,
+  queue: null,
+  compares: 'rate',
+  targets: { bareTransaction: 0.77 },
+} as const;
 const DRAIN = { work: 'drain', steps: 1, concurrency: 1, windows: 1, compares: 'rate' } as const;
 const LATENCY = { work: 'queued', steps: 1, concurrency: 1, windows: 1, compares: 'latency' } as const;
 
@@ -37,6 +48,8 @@ export const SCENARIOS: readonly Scenario[] = [
   { ...STEPS, name: 'steps10-c50', steps: 10, concurrency: 50, targets: { dbos: 15 } },
   { ...STEPS, name: 'steps10-c500', steps: 10, concurrency: 500, windows: 2, targets: { dbos: 30 } },
   { ...STEPS, name: 'steps1-c50', steps: 1, concurrency: 50, targets: {} },
+  { ...TRANSACTIONS, name: 'transaction-c1', concurrency: 1 },
+  { ...TRANSACTIONS, name: 'transaction-c50', concurrency: 50 },
   { ...DRAIN, name: 'queue-drain', queue: { ...NO_LIMIT, batch: 2_000 }, targets: { dbos: 20 } },
   { ...DRAIN, name: 'queue-drain-tuned', queue: { ...NO_LIMIT, batch: 2_000, peerPollingMs: TUNED_MS }, targets: {} },
   { ...DRAIN, name: 'queue-limit50', queue: LIMIT, targets: { dbos: 20 } },

@@ -13,8 +13,12 @@ export const PROGRAMS: Readonly<Record<SideName, string>> = {
   bare: './bare-loop.ts',
 };
 
-/** The loops of a side. The bare client has one connection, so that only scenarios with one workflow at a time are for it. */
+/**
+ * The loops of a side. The bare client has one connection, so that only scenarios with one workflow at a time are for it; for
+ * transactions it has a pool. The peer's transactions are not measured.
+ */
 export function worksOf(side: SideName, { work, concurrency }: Scenario): readonly Work[] {
+  if (work === 'transaction') return side === 'dbos' ? [] : [work];
   if (side !== 'bare') return [work];
   return work === 'workflow' && concurrency === 1 ? ['commit', 'checkpoint', 'workflow'] : [];
 }

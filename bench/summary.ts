@@ -76,6 +76,7 @@ export function compare(scenarios: readonly Scenario[], measurements: readonly M
     return [
       ...against('dbos', 'dbos', scenario.work, scenario.targets.dbos),
       ...against('bare checkpoint', 'bare', 'checkpoint', scenario.targets.bareCheckpoint),
+      ...against('bare transaction', 'bare', 'transaction', scenario.targets.bareTransaction),
       ...against('bare workflow', 'bare', 'workflow', undefined),
     ];
   });

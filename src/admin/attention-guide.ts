@@ -1,3 +1,5 @@
+import type { BlockCode } from '../engine/attention-codes.js';
+
 /** What there is to say to a person about one kind of entry of the attention list. */
 export interface AttentionGuide {
   /** What happened. */
@@ -7,8 +9,8 @@ export interface AttentionGuide {
 }
 
 /**
- * All codes of the attention list. A new reason to call a person needs an entry here, and a row in docs/attention.md, which a test
- * compares with it.
+ * All codes of the attention list. A new reason to call a person needs an entry here, which compiler and tests see to, and a row in
+ * docs/attention.md, which a test compares with it.
  */
 export const ATTENTION_GUIDES = {
   NONDETERMINISM: {
@@ -48,6 +50,14 @@ export const ATTENTION_GUIDES = {
     meaning: 'The stored input cannot be decoded.',
     whatToDo: 'Give the executors the payload codec, or the release, that it was written with, then admin.resume.',
   },
+  REGISTRATION_INVALID: {
+    meaning: 'What the code of a step names is not there, such as the method of its reconcile.',
+    whatToDo: 'Deploy code that has it, then admin.resume.',
+  },
+  DATA_SOURCE_INVALID: {
+    meaning: 'A transaction failed, and its data source could not be asked whether an earlier run of it has committed.',
+    whatToDo: 'Read the error in the log; mend the data source, then admin.resume: the transaction is tried again.',
+  },
   ENGINE_FAILURE: {
     meaning: 'An unexpected error stopped the execution.',
     whatToDo: 'Read the log, and report it if it is ours; then admin.resume.',
@@ -57,7 +67,7 @@ export const ATTENTION_GUIDES = {
     whatToDo:
       'Read its last error (admin.outbox.list with payload), mend the cause, then admin.outbox.redeliver; or give it up with admin.outbox.discard. Events of the same topic and key wait behind it.',
   },
-} as const satisfies Readonly<Record<string, AttentionGuide>>;
+} as const satisfies Readonly<Record<BlockCode | 'DEAD_LETTER' | 'STUCK' | 'UNDELIVERABLE', AttentionGuide>>;
 
 /** The codes that this release has words for. */
 export type AttentionCode = keyof typeof ATTENTION_GUIDES;

@@ -6,6 +6,7 @@ import {
   WorkflowTimeoutError,
 } from '../errors/workflow-errors.js';
 import type { RecordedStep, StepKind } from '../store/store.js';
+import type { BlockCode } from './attention-codes.js';
 
 // What an execution says of why it ends, each in one place.
 
@@ -73,7 +74,7 @@ export function otherCall(
 }
 
 /** What came of a call cannot be turned into something to record: attention, detail and error of the block. */
-export function unrecordable(error: unknown): [attention: string, detail: string, error: Error] {
+export function unrecordable(error: unknown): [attention: BlockCode, detail: string, error: Error] {
   const isCodec = error instanceof PayloadCodecError;
   return [
     isCodec ? error.code : 'ENGINE_FAILURE',

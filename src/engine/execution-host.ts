@@ -14,6 +14,7 @@ import type {
   WorkflowStore,
 } from '../store/store.js';
 import type { TransactionStore } from '../store/transaction-store.js';
+import type { BlockCode } from './attention-codes.js';
 import type { CompensationBody } from './compensation-body.js';
 import type { Compensations } from './compensations.js';
 import type { StepDefinition, WorkflowDefinition } from './definitions.js';
@@ -63,7 +64,7 @@ export interface RunningExecution {
   /** Before a body runs: resolves, or is undefined, when this execution still owns its workflow; throws when it does not. */
   mayRunBody(): Promise<void> | undefined;
   /** Stops the workflow until a person decides, and lists it with its reason. `write`: how that is recorded; default: by a release. */
-  block(attention: string, detail: string, error: Error, write?: () => Promise<unknown>): void;
+  block(attention: BlockCode, detail: string, error: Error, write?: () => Promise<unknown>): void;
   /** The same, when what came of a call cannot be encoded. */
   blockUnrecordable(error: unknown): void;
   /** It rolls the workflow back: what is not on record is never answered. */

@@ -14,6 +14,7 @@ import type {
   Wait,
   WriteAnswer,
 } from '../store/store.js';
+import type { BlockCode } from './attention-codes.js';
 import type { CompensationBody } from './compensation-body.js';
 import { Compensations } from './compensations.js';
 import { startDecodingResult } from './decoding.js';
@@ -192,7 +193,7 @@ export class Execution implements RunningExecution {
   }
 
   block(
-    attention: string,
+    attention: BlockCode,
     detail: string,
     error: Error,
     write = () => this.host.store.release(this.ownership, { to: 'BLOCKED', attention, detail }),

@@ -1,7 +1,9 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ATTENTION_GUIDES } from '../../src/admin/attention-guide.js';
 import { defineWorkflow, NonRetryableError, receive, type AttentionEntry, type Holdfast } from '../../src/index.js';
-import { tableRows } from '../docs/markdown.js';
+import { ROOT, tableRows } from '../docs/markdown.js';
 import { createBed, waitUntil, type Bed } from '../support/launch.js';
 
 let bed: Bed;
@@ -114,4 +116,15 @@ test('the documentation has every code with its meaning and what to do, word for
   expect(documented).toEqual(
     Object.entries(ATTENTION_GUIDES).map(([code, { meaning, whatToDo }]) => [code, meaning, whatToDo]),
   );
+});
+
+test('every code that the SQL gives a workflow has its words', () => {
+  const folder = join(ROOT, 'sql/functions');
+  const codes = readdirSync(folder).flatMap((file) =>
+    [...readFileSync(join(folder, file), 'utf8').matchAll(/\battention\b[^;\n]*?'([A-Z_]{4,})'/g)].map(
+      ([, code]) => code,
+    ),
+  );
+  expect(codes).toContain('DEAD_LETTER');
+  expect([...new Set(codes)].filter((code) => !Object.hasOwn(ATTENTION_GUIDES, code ?? ''))).toEqual([]);
 });
