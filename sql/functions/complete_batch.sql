@@ -40,7 +40,10 @@ BEGIN
   INSERT INTO workflow_outcome (workflow_id, status, output, error, epoch, nonce, recorded_at)
   SELECT e.workflow_id, e.new_status, e.output, e.error, e.epoch, e.nonce, v_now FROM ended e;
   GET DIAGNOSTICS v_written = ROW_COUNT;
-  PERFORM wake_waiters(p_workflow_ids);
+  IF v_written > 0 THEN
+    -- Of a refused neighbour as well, which does no harm: who is woken in vain is suspended again.
+    PERFORM wake_waiters(p_workflow_ids);
+  END IF;
 
   IF v_written < cardinality(p_workflow_ids) THEN
     RETURN QUERY

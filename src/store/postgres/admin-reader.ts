@@ -16,7 +16,7 @@ import type {
   WorkflowRecord,
 } from '../admin-store.js';
 import { askAgain } from './ask-again.js';
-import { type CursorForm, decodeCursor, encodeCursor } from './admin-cursor.js';
+import { type CursorForm, decodeCursor, encodeCursor } from '../record-cursor.js';
 import {
   ATTENTION_COLUMNS,
   type AttentionSqlRow,

@@ -1,7 +1,7 @@
 import type { SqlRow } from '../../drivers/driver.js';
+import { CONFLICT_DELAYS_MS } from '../conflict-delays.js';
 import type { Ownership, WriteAnswer } from '../store.js';
 import { pause } from './backoff.js';
-import { CONFLICT_DELAYS_MS } from './settle.js';
 
 interface ReleaseRow extends SqlRow {
   readonly answer: string | null;

@@ -11,13 +11,9 @@ import type {
   PendingWrite,
 } from './pending-write.js';
 import type { Denied, IntentAnswer, StartAnswer } from '../store.js';
+import { CONFLICT_DELAYS_MS } from '../conflict-delays.js';
 import type { WorkflowGroup } from './write-batch.js';
 
-/**
- * Delays between the tries of a write that meets another version under its own token, in milliseconds. The numbers, and
- * that a conflict is not an error, are Ductor's ("Optimistic Locking").
- */
-export const CONFLICT_DELAYS_MS: readonly number[] = [0, 10, 20, 40, 1_000];
 /** Delays between the tries of a write whose row is locked by somebody else: doubling from 1 ms up to this. */
 const LONGEST_LOCKED_DELAY_MS = 100;
 /**

@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from '../../errors/admin-errors.js';
+import { InvalidArgumentError } from '../errors/admin-errors.js';
 
 /** Part of a cursor: a whole number written as digits, so that none of its precision is lost, or a text. */
 export type CursorPart = string;
