@@ -6,7 +6,7 @@ import { kindOf, newToken, Side, WORKFLOW_IDS } from './support/side.js';
 import { MemoryBed, POSTGRESQL, type StoreBed } from './support/store-bed.js';
 
 /** Sequences of operations; more by `HOLDFAST_TEST_SEQUENCES=1000`. */
-const SEQUENCES = Number(process.env['HOLDFAST_TEST_SEQUENCES'] ?? 30);
+const SEQUENCES = Number(process.env['HOLDFAST_TEST_SEQUENCES'] ?? 20);
 /** Replays one sequence: the seed and the path that fast-check has printed, with a colon between them. */
 const [SEED, PATH] = process.env['HOLDFAST_TEST_REPLAY']?.split(/:(.*)/) ?? [];
 const SHORTEST = 50;

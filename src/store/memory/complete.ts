@@ -6,6 +6,7 @@ import { owned, refused, unacceptable, written, type OwnershipCheck, type Tried 
 import { raiseVersion } from './record-result.js';
 import { endOwnership } from './start.js';
 import type { OutcomeRow, Workflow } from './tables.js';
+import { unknownOutcomes } from './unknown.js';
 import { wakeWaiters } from './wake-ups.js';
 
 // The ways in which an execution gives its ownership up.
@@ -23,7 +24,9 @@ export function complete(db: MemoryDatabase, check: OwnershipCheck, record: Outc
   }
   giveUp(db, workflow, check.nonce, 'completed');
   end(db, workflow, { status, output, error, nonce: check.nonce });
-  workflow.attention = attention;
+  const unknown = attention === 'OUTCOME_UNKNOWN' ? unknownOutcomes(workflow) : null;
+  workflow.attention = attention === 'OUTCOME_UNKNOWN' && unknown === null ? null : attention;
+  workflow.attentionDetail = unknown;
   return written({ kind: 'written' });
 }
 

@@ -11,6 +11,7 @@ import type {
   OwnershipRow,
   PageQuery,
   RecordPage,
+  RepairOptions,
   RewindOptions,
   StepRow,
   UnservedVersionRow,
@@ -21,6 +22,7 @@ import { compareBytes } from './byte-order.js';
 import type { Act } from './control/audit.js';
 import { deleteWorkflow } from './control/delete.js';
 import { fork } from './control/fork.js';
+import { repairStep } from './control/repair.js';
 import { rewind } from './control/rewind.js';
 import { cancel, control, prioritize, resume, setAppVersion } from './control/verbs.js';
 import { DIRECT_LINK } from './link.js';
@@ -66,6 +68,10 @@ export class MemoryAdminStore implements AdminStore {
 
   rewind(workflowId: string, by: ControlCause, options: RewindOptions): Promise<ControlAnswer> {
     return this.#one(workflowId, 'rewind', by, (workflow, act) => rewind(this.#db, workflow, act, options));
+  }
+
+  repairStep(workflowId: string, by: ControlCause, options: RepairOptions): Promise<ControlAnswer> {
+    return this.#one(workflowId, 'repair', by, (workflow, act) => repairStep(this.#db, workflow, act, options));
   }
 
   fork(workflowId: string, by: ControlCause, options: ForkOptions): Promise<ControlAnswer> {

@@ -30,6 +30,7 @@ import type {
   Store,
   StoreHints,
   SuspendAnswer,
+  UnknownRecord,
   Wait,
   WriteAnswer,
 } from '../store.js';
@@ -52,6 +53,7 @@ import { start } from './start.js';
 import { isChanged, readStream, writeStream } from './streams.js';
 import { failStuck, markStuck } from './stuck.js';
 import { suspend } from './suspend.js';
+import { markUnknown } from './unknown.js';
 import { drainWakeUps } from './wake-ups.js';
 
 export interface MemoryStoreOptions {
@@ -94,6 +96,10 @@ export class MemoryStore implements Store {
 
   recordIntent(ownership: Ownership, intent: IntentRecord): Promise<IntentAnswer> {
     return this.#calls.write(ownership, (check) => recordIntent(this.#db, check, intent));
+  }
+
+  markUnknown(ownership: Ownership, mark: UnknownRecord): Promise<WriteAnswer> {
+    return this.#calls.write(ownership, (check) => markUnknown(this.#db, check, mark));
   }
 
   recordEnqueue(ownership: Ownership, record: EnqueueRecord): Promise<EnqueueRecordAnswer> {

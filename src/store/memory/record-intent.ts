@@ -53,11 +53,11 @@ export function addIntent(
   db: MemoryDatabase,
   workflow: Workflow,
   nonce: string,
-  intent: Pick<IntentRow, 'seq' | 'name' | 'kind' | 'childId' | 'wakeAt'>,
+  intent: Pick<IntentRow, 'seq' | 'name' | 'kind' | 'childId' | 'wakeAt'> & Partial<Pick<IntentRow, 'attempts'>>,
 ): IntentRow {
   raiseVersion(db, workflow);
   const { epoch, recordVersion } = workflow;
-  const row = { ...intent, recordVersion, epoch, nonce, recordedAt: db.now() };
+  const row = { attempts: 0, ...intent, recordVersion, epoch, nonce, recordedAt: db.now() };
   workflow.intents.set(row.seq, row);
   return row;
 }

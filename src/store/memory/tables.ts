@@ -101,6 +101,8 @@ export interface IntentRow {
   readonly kind: StepKind;
   readonly childId: string | null;
   readonly wakeAt: number | null;
+  /** Runs of the body of which it is on record that nobody knows what became of them. */
+  readonly attempts: number;
   readonly recordVersion: number;
   readonly epoch: number;
   readonly nonce: string;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { RepairRecord } from '../../../src/store/admin-store.js';
 import type { ExecutorIdentity, Ownership } from '../../../src/store/store.js';
 import {
   EVENTS,
@@ -186,6 +187,10 @@ export class Side {
         const until = 'inMs' in sleep ? { untilMs: this.bed.now() + sleep.inMs } : sleep;
         return store.recordIntent(ownership, { seq, name: 'sleep', kind: 'sleep', sleep: until });
       }
+      case 'intend':
+        return store.recordIntent(ownership, { seq: operation.seq, name: 'charge', kind: 'step' });
+      case 'markUnknown':
+        return store.markUnknown(ownership, { ...operation, name: 'charge' });
       case 'startChild': {
         const { seq, child, close } = operation;
         const answer = await store.recordIntent(ownership, {
@@ -219,11 +224,11 @@ export class Side {
         return store.writeStream(ownership, { seq, stream, value: by.kind === 'stream-close' ? null : text, by: how });
       }
       case 'complete': {
-        const { fails, text } = operation;
+        const { fails, text, attention } = operation;
         const outcome = fails
           ? { status: 'ERROR' as const, output: null, error: text }
           : { status: 'SUCCESS' as const, output: text, error: null };
-        return store.complete(ownership, { ...outcome, attention: null });
+        return store.complete(ownership, { ...outcome, attention });
       }
       case 'release':
         return store.release(ownership, operation.release);
@@ -271,6 +276,8 @@ export class Side {
         return admin.resume([operation.workflowId], BY);
       case 'rewind':
         return admin.rewind(operation.workflowId, BY, { toStep: operation.toStep, childError: '"rewound"' });
+      case 'repairStep':
+        return admin.repairStep(operation.workflowId, BY, { ...operation, ...saidBy(operation.repair) });
       case 'fork':
         return admin.fork(operation.workflowId, BY, {
           fromStep: operation.fromStep,
@@ -306,6 +313,19 @@ export function newToken(): string {
 }
 
 export { WORKFLOW_IDS };
+
+function saidBy(repair: RepairRecord['repair']): RepairRecord {
+  switch (repair) {
+    case 'result':
+    case 'skip':
+      return { repair, output: '"repaired"', error: null };
+    case 'error':
+      return { repair, output: null, error: '"repaired"' };
+    case 'not-happened':
+    case 'retry':
+      return { repair, output: null, error: null };
+  }
+}
 
 /** Of an answer. */
 export function kindOf(answer: unknown): unknown {

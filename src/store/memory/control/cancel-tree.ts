@@ -3,6 +3,7 @@ import { compareBytes } from '../byte-order.js';
 import type { MemoryDatabase } from '../memory-database.js';
 import { raiseVersion } from '../record-result.js';
 import { isTerminal } from '../tables.js';
+import { unknownOutcomes } from '../unknown.js';
 import { recordControl, type Act } from './audit.js';
 
 /** The workflow and the verb that something cascades from. */
@@ -60,8 +61,9 @@ function cancelOne(
   raiseVersion(db, workflow);
   workflow.ownerToken = null;
   workflow.wakeAt = null;
-  workflow.attention = null;
-  workflow.attentionDetail = null;
+  // The effect of a step of which nobody knows what became of it may be there.
+  workflow.attentionDetail = unknownOutcomes(workflow);
+  workflow.attention = workflow.attentionDetail === null ? null : 'OUTCOME_UNKNOWN';
   db.waits.delete(workflowId);
   end(db, workflow, { status: 'CANCELLED', output: null, error, nonce: act.auditId });
   const detail = { cascadedFrom: cascade?.root, cascadedBy: cascade?.by, attention };

@@ -74,7 +74,8 @@ function copyOf(
 function copyEntry(source: Workflow, copy: Workflow, entry: ResultRow | IntentRow, recordVersion: number): void {
   const { seq } = entry;
   if (!('output' in entry)) {
-    copy.intents.set(seq, { ...entry, recordVersion, epoch: 0 });
+    // A step of which nobody knows what became of it is the source's: the fork runs it itself, under a key of its own.
+    if (entry.kind !== 'step') copy.intents.set(seq, { ...entry, recordVersion, epoch: 0 });
     return;
   }
   copy.results.set(seq, { ...entry, recordVersion, epoch: 0 });

@@ -3,7 +3,8 @@ import { compareBytes } from '../byte-order.js';
 import { retakeDeduplication } from '../deduplication.js';
 import type { MemoryDatabase } from '../memory-database.js';
 import { raiseVersion } from '../record-result.js';
-import type { Workflow } from '../tables.js';
+import { endOwnership } from '../start.js';
+import type { AuditRow, Workflow } from '../tables.js';
 import { recordControl, type Act } from './audit.js';
 import type { Cascade } from './cancel-tree.js';
 
@@ -12,14 +13,18 @@ export interface ResumeTreeOptions {
   /** Statuses to be resumed from; of children it is always CANCELLED. */
   readonly from: readonly WorkflowStatus[];
   readonly cascade?: Cascade;
+  /** Of the act on the workflows themselves, where it is not a plain resume: the audit has the act's verb and this. */
+  readonly detail?: AuditRow['detail'];
 }
 
 /** Makes these claimable again and, level by level, their children that a cancel took along; see resume_tree. */
 export function resumeTree(db: MemoryDatabase, workflowIds: readonly string[], options: ResumeTreeOptions): void {
   let { from, cascade } = options;
+  let { detail } = options;
   let level = workflowsOf(db, workflowIds, from);
   for (let first = level[0]; first !== undefined; first = level[0]) {
-    for (const workflow of level) resumeOne(db, workflow, options.act, cascade);
+    for (const workflow of level) resumeOne(db, workflow, options.act, { cascade, detail });
+    detail = undefined;
     cascade ??= { root: first.workflowId, by: 'resume' };
     from = ['CANCELLED'];
     level = workflowsOf(
@@ -57,14 +62,25 @@ export function beginAnew(db: MemoryDatabase, workflow: Workflow): void {
   retakeDeduplication(db, workflow);
 }
 
-function resumeOne(db: MemoryDatabase, workflow: Workflow, act: Act, cascade: Cascade | undefined): void {
+function resumeOne(
+  db: MemoryDatabase,
+  workflow: Workflow,
+  act: Act,
+  { cascade, detail }: Pick<ResumeTreeOptions, 'detail'> & { readonly cascade: Cascade | undefined },
+): void {
   const { workflowId, status: statusBefore, attention } = workflow;
+  endOwnership(workflow, db.now(), 'resume', act.auditId);
   beginAnew(db, workflow);
-  const detail = { cascadedFrom: cascade?.root, cascadedBy: cascade?.by, attention };
   recordControl(
     db,
     workflowId,
-    { ...act, verb: 'resume', statusBefore, statusAfter: 'ENQUEUED', detail },
+    {
+      ...act,
+      verb: detail === undefined ? 'resume' : act.verb,
+      statusBefore,
+      statusAfter: 'ENQUEUED',
+      detail: detail ?? { cascadedFrom: cascade?.root, cascadedBy: cascade?.by, attention },
+    },
     { wakes: true },
   );
 }

@@ -62,7 +62,7 @@ function toStep({ intents }: Workflow, row: ResultRow | IntentRow, payload: bool
     name,
     kind,
     complete: isComplete,
-    attempts: isComplete ? row.attempts : 0,
+    attempts: row.attempts,
     childId,
     wakeAt: toDate(intents.get(seq)?.wakeAt ?? null),
     recordVersion,

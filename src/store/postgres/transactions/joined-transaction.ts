@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TransactionAbortedError, TransactionEndedError } from '../../../errors/transaction-errors.js';
 import { WriteRefusedError } from '../../../errors/workflow-errors.js';
 import type { Denied, Ownership, StepRecord } from '../../store.js';
-import { CONFLICT_DELAYS_MS } from '../settle.js';
+import { CONFLICT_DELAYS_MS } from '../../conflict-delays.js';
 import type { SourceTransaction } from './source.js';
 import { isConflict, sqlStateOf } from './sql-state.js';
 
