@@ -66,7 +66,7 @@ function resumeOne(
   db: MemoryDatabase,
   workflow: Workflow,
   act: Act,
-  { cascade, detail }: Pick<ResumeTreeOptions, 'detail'> & { readonly cascade: Cascade | undefined },
+  { cascade, detail }: { readonly cascade: Cascade | undefined; readonly detail: AuditRow['detail'] | undefined },
 ): void {
   const { workflowId, status: statusBefore, attention } = workflow;
   endOwnership(workflow, db.now(), 'resume', act.auditId);
