@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe } from 'vitest';
 import { Bench } from './conformance/bench.js';
 import { describeClaims } from './conformance/claims.js';
 import { describeControl } from './conformance/control.js';
+import { describeOutbox } from './conformance/outbox.js';
 import { describeWaiting } from './conformance/waiting.js';
 import { describeWrites } from './conformance/writes.js';
 import { STORE_KINDS } from './support/store-bed.js';
@@ -19,4 +20,5 @@ describe.each(STORE_KINDS)('the store: $label', (kind) => {
   describe('waiting', () => describeWaiting(current));
   describe('claims', () => describeClaims(current));
   describe('control', () => describeControl(current));
+  describe('outbox', () => describeOutbox(current));
 });

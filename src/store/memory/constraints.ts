@@ -26,6 +26,11 @@ export function isMessageId(text: string): boolean {
   return hasLength(text, LONGEST_ID_BYTES);
 }
 
+/** Of an event of the outbox. */
+export function isLaneKey(text: string | null): boolean {
+  return text === null || hasLength(text, LONGEST_ID_BYTES);
+}
+
 export function isStreamKey(text: string): boolean {
   return hasLength(text, LONGEST_ID_BYTES);
 }

@@ -4,6 +4,7 @@ import type { StoreHints } from '../store.js';
 export type Hint =
   | { readonly topic: 'control'; readonly workflowId: string }
   | { readonly topic: 'outcome' | 'message' | 'query' | 'stream'; readonly workflowIds: readonly string[] }
+  | { readonly topic: 'outbox' }
   | { readonly topic: 'work' }
   | { readonly topic: 'schedules' };
 
@@ -42,6 +43,9 @@ export function passHint(hints: StoreHints, hint: Hint): void {
       break;
     case 'stream':
       hints.onStreams(hint.workflowIds);
+      break;
+    case 'outbox':
+      hints.onOutbox();
       break;
     case 'work':
       hints.onWork();

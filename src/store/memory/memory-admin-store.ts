@@ -1,11 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type {
   AdminStore,
+  AttentionQuery,
+  AttentionRow,
   AuditRow,
   CancelOptions,
   ControlAnswer,
   ControlCause,
   DeleteOptions,
+  EventQuery,
+  EventRow,
+  EventVerbRequest,
   ForkOptions,
   OverviewRow,
   OwnershipRow,
@@ -21,6 +26,7 @@ import type {
 import { compareBytes } from './byte-order.js';
 import type { Act } from './control/audit.js';
 import { deleteWorkflow } from './control/delete.js';
+import { discardEvent, redeliverEvent } from './control/events.js';
 import { fork } from './control/fork.js';
 import { repairStep } from './control/repair.js';
 import { rewind } from './control/rewind.js';
@@ -30,6 +36,7 @@ import { MemoryCalls } from './memory-calls.js';
 import type { MemoryDatabase } from './memory-database.js';
 import type { MemoryStoreOptions } from './memory-store.js';
 import { overview, unservedVersions } from './records/fleet.js';
+import { listAttention, listEvents } from './records/events.js';
 import { listAudit, listOwnership, listSteps } from './records/lists.js';
 import { getWorkflow, listWorkflows } from './records/workflows.js';
 import type { Workflow } from './tables.js';
@@ -104,6 +111,22 @@ export class MemoryAdminStore implements AdminStore {
 
   unservedVersions(limit: number): Promise<readonly UnservedVersionRow[]> {
     return this.#calls.ask(() => unservedVersions(this.#db, limit));
+  }
+
+  redeliverEvent(request: EventVerbRequest): Promise<'done' | 'unchanged' | 'missing'> {
+    return this.#calls.ask(() => redeliverEvent(this.#db, request));
+  }
+
+  discardEvent(request: EventVerbRequest): Promise<'done' | 'missing'> {
+    return this.#calls.ask(() => discardEvent(this.#db, request));
+  }
+
+  listEvents(query: EventQuery): Promise<RecordPage<EventRow>> {
+    return this.#calls.ask(() => listEvents(this.#db, query));
+  }
+
+  listAttention(query: AttentionQuery): Promise<RecordPage<AttentionRow>> {
+    return this.#calls.ask(() => listAttention(this.#db, query));
   }
 
   overview(limit: number): Promise<readonly OverviewRow[]> {

@@ -6,6 +6,7 @@ import type {
   DebounceRow,
   DeduplicationRow,
   ExecutorRow,
+  OutboxRow,
   QueueRow,
   QueueStartRow,
   Workflow,
@@ -27,6 +28,8 @@ export class MemoryDatabase {
   queueStarts: QueueStartRow[] = [];
   readonly deduplications = new Map<string, DeduplicationRow>();
   readonly debounces = new Map<string, DebounceRow>();
+  /** In the order of adding. */
+  outbox: OutboxRow[] = [];
   /** Workflows that have to be looked at again. */
   readonly wakeUps = new Set<string>();
   /** Which suspended workflow waits for an outcome or an event of which other ones. */

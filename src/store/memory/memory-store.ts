@@ -90,8 +90,10 @@ export class MemoryStore implements Store {
     return this.#calls.inLine(request, () => this.#calls.ask(() => start(this.#db, request, nonce)));
   }
 
-  checkpoint(ownership: Ownership, result: StepRecord): Promise<WriteAnswer> {
-    return this.#calls.write(ownership, (check) => recordStep(this.#db, check, result));
+  async checkpoint(ownership: Ownership, result: StepRecord): Promise<WriteAnswer> {
+    const answer = await this.#calls.write(ownership, (check) => recordStep(this.#db, check, result));
+    if (answer.kind === 'written' && (result.events ?? []).length > 0) this.announceEvents();
+    return answer;
   }
 
   recordIntent(ownership: Ownership, intent: IntentRecord): Promise<IntentAnswer> {
@@ -176,6 +178,10 @@ export class MemoryStore implements Store {
 
   readEvents(events: readonly EventAddress[]): Promise<readonly (FoundEvent | undefined)[]> {
     return this.#calls.ask(() => events.map((event) => readEvent(this.#db, event)));
+  }
+
+  announceEvents(): void {
+    this.#db.notify({ topic: 'outbox' });
   }
 
   announceOutcome(workflowId: string): void {

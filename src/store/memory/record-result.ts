@@ -10,6 +10,7 @@ import {
   type OwnershipCheck,
   type Tried,
 } from './ownership-check.js';
+import { invalidEvent, putEvents } from './outbox.js';
 import type { Workflow } from './tables.js';
 
 /** What a write adds to a workflow's results. */
@@ -22,7 +23,11 @@ export function recordStep(db: MemoryDatabase, check: OwnershipCheck, step: Step
   if (workflow === undefined) return refusedResult(db, check, step.seq) ?? written({ kind: 'written' });
   if (!isOutputOrError(step.output, step.error)) return unacceptable('output_or_error');
   if (workflow.results.has(step.seq)) return usedTwice(step.seq);
+  const { events = [] } = step;
+  const invalid = events.map(invalidEvent).find((constraint) => constraint !== undefined);
+  if (invalid !== undefined) return unacceptable(invalid);
   addResult(db, workflow, check.nonce, step);
+  putEvents(db, workflow, step.seq, events);
   return written({ kind: 'written' });
 }
 

@@ -1,4 +1,5 @@
 import type { WorkflowStatus } from '../../api/workflow-handle.js';
+import type { DeathReason } from '../outbox-store.js';
 import type { StepKind, TerminalStatus } from '../store.js';
 
 // The record, as sql/migrations has it. Times are milliseconds since 1970.
@@ -206,6 +207,28 @@ export interface DebounceRow {
   workflowId: string;
   firstAt: number;
   checkedAt: number;
+}
+
+/** An event of the outbox. */
+export interface OutboxRow {
+  readonly eventId: string;
+  readonly topic: string;
+  /** Null: in no order. */
+  readonly key: string | null;
+  readonly payload: string;
+  /** `new`: without a place in its lane. `behind`: waits for the lane's head. `ready`: is delivered when it is due. */
+  state: 'new' | 'behind' | 'ready' | 'dead';
+  /** The workflow that added it, and its call, until that workflow is deleted. */
+  readonly workflowId: string | null;
+  seq: number | null;
+  attempts: number;
+  dueAt: number;
+  /** Of the relay that has it, or had it last. */
+  token: string | null;
+  reason: DeathReason | null;
+  error: string | null;
+  readonly addedAt: number;
+  diedAt: number | null;
 }
 
 export interface AuditRow {

@@ -7,6 +7,7 @@ export const EXECUTOR_IDS = ['x0', 'x1'] as const;
 export const QUEUES = ['q0', 'q1', 'q2'] as const;
 export const TOPICS = ['t0', 't1'] as const;
 export const EVENTS = ['e0', 'e1'] as const;
+export const OUTBOX_TOPICS = ['o0', 'o1'] as const;
 export const STREAMS = ['s0', 's1'] as const;
 export const REQUEST_IDS = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'] as const;
 const NAMES = ['flow', 'other'] as const;
@@ -76,6 +77,12 @@ const sleep = fc.oneof(
   fc.constantFrom(-1_000, 700).map((inMs) => ({ inMs })),
 );
 
+const event = fc.record({
+  topic: fc.constantFrom(...OUTBOX_TOPICS),
+  key: fc.constantFrom(null, 'k0', 'k0', 'k1'),
+  payload: text,
+});
+
 const executions = {
   start: fc.record({
     op: fc.constant('start' as const),
@@ -91,6 +98,7 @@ const executions = {
     childId: fc.constantFrom(null, null, ...WORKFLOW_IDS),
     text,
     elapsedMs,
+    events: fc.oneof({ weight: 3, arbitrary: fc.constant([]) }, fc.array(event, { minLength: 1, maxLength: 2 })),
   }),
   sleep: fc.record({ op: fc.constant('sleep' as const), own, seq, sleep }),
   intend: fc.record({ op: fc.constant('intend' as const), own, seq }),
@@ -238,6 +246,24 @@ const outside = {
     queue: fc.constantFrom(...QUEUES),
     release: fc.boolean(),
   }),
+  addEvent: fc.record({ op: fc.constant('addEvent' as const), event }),
+  claimEvents: fc.record({ op: fc.constant('claimEvents' as const), limit: fc.constant(100) }),
+  settleEvent: fc.record({
+    op: fc.constant('settleEvent' as const),
+    claim: fc.nat(3),
+    outcome: fc.oneof(
+      fc.constant({ kind: 'delivered' as const }),
+      fc.constant({ kind: 'retry' as const, delayMs: 400, error: '"e"' }),
+      fc.constant({ kind: 'released' as const }),
+      fc.record({
+        kind: fc.constant('dead' as const),
+        reason: fc.constant('REFUSED' as const),
+        error: fc.constantFrom(null, '"d"'),
+      }),
+    ),
+  }),
+  redeliver: fc.record({ op: fc.constant('redeliver' as const), place: fc.nat(2) }),
+  discard: fc.record({ op: fc.constant('discard' as const), place: fc.nat(2) }),
   clearDeduplication: fc.record({ op: fc.constant('clearDeduplication' as const) }),
 };
 
@@ -303,6 +329,11 @@ export const operation = fc.oneof(
   { weight: 2, arbitrary: outside.defineQueue },
   { weight: 1, arbitrary: outside.pauseQueue },
   { weight: 1, arbitrary: outside.deleteQueue },
+  { weight: 1, arbitrary: outside.addEvent },
+  { weight: 2, arbitrary: outside.claimEvents },
+  { weight: 2, arbitrary: outside.settleEvent },
+  { weight: 1, arbitrary: outside.redeliver },
+  { weight: 1, arbitrary: outside.discard },
   { weight: 1, arbitrary: outside.clearDeduplication },
   { weight: 2, arbitrary: control.cancel },
   { weight: 3, arbitrary: control.resume },

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import type { ClaimedEvent } from '../../../src/store/outbox-store.js';
 import type { RepairRecord } from '../../../src/store/admin-store.js';
 import type { ExecutorIdentity, Ownership } from '../../../src/store/store.js';
 import {
   EVENTS,
+  OUTBOX_TOPICS,
   EXECUTOR_IDS,
   QUEUES,
   REQUEST_IDS,
@@ -20,6 +22,8 @@ export class Side {
   readonly bed: StoreBed;
   /** The last one first; those that were given up or lost come last. */
   readonly #ownerships: Ownership[] = [];
+  /** The last one first. */
+  readonly #claimedEvents: ClaimedEvent[] = [];
   readonly #executors: ExecutorIdentity[] = [];
   readonly #turns = new Map<number, string | null>();
 
@@ -86,6 +90,8 @@ export class Side {
           sorted(await queries.open(executor), (one) => one.workflowId + one.requestId),
         ),
       ),
+      events: await admin.listEvents({ isDead: null, topic: null, payload: true, limit: 100, cursor: null }),
+      attention: await admin.listAttention({ codes: null, limit: 100, cursor: null }),
       unserved: await admin.unservedVersions(100),
       overview: sorted(await admin.overview(100), ({ kind, name }) => `${kind} ${name ?? ''}`),
     });
@@ -169,7 +175,10 @@ export class Side {
     const { store } = this.bed;
     switch (operation.op) {
       case 'checkpoint': {
-        const { seq, fails, childId, text, elapsedMs } = operation;
+        const { seq, fails, text, elapsedMs, events } = operation;
+        // Events come with a result that is no child's.
+        const isPlain = fails || events.length === 0;
+        const childId = isPlain ? operation.childId : null;
         const result = fails ? { output: null, error: text } : { output: text, error: null };
         const record = {
           seq,
@@ -180,7 +189,7 @@ export class Side {
           childId,
           elapsedMs,
         };
-        return store.checkpoint(ownership, { ...record, ...result });
+        return store.checkpoint(ownership, { ...record, ...result, ...(isPlain ? {} : { events }) });
       }
       case 'sleep': {
         const { seq, sleep } = operation;
@@ -252,7 +261,7 @@ export class Side {
       { readonly own: number } | { readonly executor: number } | { readonly op: 'advance' }
     >,
   ): Promise<unknown> {
-    const { admin, queues, messages, queries } = this.bed;
+    const { admin, queues, messages, queries, outbox } = this.bed;
     switch (operation.op) {
       case 'enqueue':
         return queues.enqueue([operation.request]);
@@ -270,6 +279,32 @@ export class Side {
         return queues.delete(operation.queue, { release: operation.release });
       case 'clearDeduplication':
         return queues.clearDeduplication(100);
+      case 'addEvent':
+        return outbox.add({ ...operation.event, eventId: randomUUID() });
+      case 'claimEvents': {
+        const topics = OUTBOX_TOPICS.map((topic) => ({ topic, limit: operation.limit }));
+        const claimed = await outbox.claim(topics, 2_000);
+        this.#claimedEvents.unshift(...claimed);
+        return claimed;
+      }
+      case 'settleEvent': {
+        const claimed = this.#claimedEvents[operation.claim];
+        return claimed === undefined ? 'nothing' : outbox.settle({ ...claimed, outcome: operation.outcome });
+      }
+      case 'redeliver':
+      case 'discard': {
+        const { items } = await admin.listEvents({
+          isDead: null,
+          topic: null,
+          payload: false,
+          limit: 100,
+          cursor: null,
+        });
+        const found = items[operation.place];
+        if (found === undefined) return 'nothing';
+        const request = { eventId: found.eventId, nonce: randomUUID(), by: BY };
+        return operation.op === 'redeliver' ? admin.redeliverEvent(request) : admin.discardEvent(request);
+      }
       case 'cancel':
         return admin.cancel([operation.workflowId], BY, { error: '"cancelled"', children: operation.children });
       case 'resume':
@@ -346,7 +381,7 @@ function sorted<Item>(items: readonly Item[], by: (item: Item) => string): Item[
 function portable(value: unknown): unknown {
   if (value === undefined) return null;
   const text = JSON.stringify(value, (key, found: unknown) => {
-    if (key === 'token' || key === 'auditId' || key === 'nextCursor') return undefined;
+    if (key === 'token' || key === 'eventId' || key === 'auditId' || key === 'nextCursor') return undefined;
     if (key === 'error' && found instanceof Error) return 'error';
     if (typeof found === 'number') return Math.round(found);
     if ((key === 'attributes' || key === 'detail') && typeof found === 'string') return meaningOf(found);

@@ -7,6 +7,7 @@ import { VirtualClock, type Clock } from '../../../src/store/memory/clock.js';
 import { MemoryAdminStore } from '../../../src/store/memory/memory-admin-store.js';
 import { MemoryDatabase } from '../../../src/store/memory/memory-database.js';
 import { MemoryMessageStore } from '../../../src/store/memory/memory-message-store.js';
+import { MemoryOutboxStore } from '../../../src/store/memory/memory-outbox-store.js';
 import { MemoryQueryStore } from '../../../src/store/memory/memory-query-store.js';
 import { MemoryQueueStore } from '../../../src/store/memory/memory-queue-store.js';
 import { MemoryStore } from '../../../src/store/memory/memory-store.js';
@@ -14,9 +15,11 @@ import type { MessageStore } from '../../../src/store/message-store.js';
 import { migrateSchema } from '../../../src/store/postgres/migrate.js';
 import { PostgresAdminStore } from '../../../src/store/postgres/postgres-admin-store.js';
 import { PostgresMessageStore } from '../../../src/store/postgres/postgres-message-store.js';
+import { PostgresOutboxStore } from '../../../src/store/postgres/postgres-outbox-store.js';
 import { PostgresQueryStore } from '../../../src/store/postgres/postgres-query-store.js';
 import { PostgresQueueStore } from '../../../src/store/postgres/postgres-queue-store.js';
 import { PostgresStore } from '../../../src/store/postgres/postgres-store.js';
+import type { OutboxStore } from '../../../src/store/outbox-store.js';
 import type { QueryStore } from '../../../src/store/query-store.js';
 import type { QueueStore } from '../../../src/store/queue-store.js';
 import type { Store } from '../../../src/store/store.js';
@@ -32,6 +35,7 @@ export interface Stores {
   readonly queues: QueueStore;
   readonly messages: MessageStore;
   readonly queries: QueryStore;
+  readonly outbox: OutboxStore;
 }
 
 /** An implementation of the stores, on a record whose clock only tests move. */
@@ -90,6 +94,7 @@ export class MemoryBed implements StoreBed {
   queues!: QueueStore;
   messages!: MessageStore;
   queries!: QueryStore;
+  outbox!: OutboxStore;
 
   constructor() {
     this.#begin();
@@ -122,6 +127,7 @@ export class MemoryBed implements StoreBed {
     this.queues = new MemoryQueueStore({ database });
     this.messages = new MemoryMessageStore({ database });
     this.queries = new MemoryQueryStore({ database });
+    this.outbox = new MemoryOutboxStore({ database });
   }
 }
 
@@ -137,6 +143,7 @@ class PostgresBed implements StoreBed {
   readonly queues: QueueStore;
   readonly messages: MessageStore;
   readonly queries: QueryStore;
+  readonly outbox: OutboxStore;
   readonly #truncate: string;
   #now = START_MS;
 
@@ -154,6 +161,12 @@ class PostgresBed implements StoreBed {
     };
     this.messages = new PostgresMessageStore({ ...options, announce });
     this.queries = new PostgresQueryStore({ ...options, announce });
+    this.outbox = new PostgresOutboxStore({
+      ...options,
+      announce: () => {
+        this.store.announceEvents();
+      },
+    });
   }
 
   static async open(connect: (connectionString: string) => Promise<Driver>): Promise<PostgresBed> {
@@ -198,6 +211,7 @@ class PostgresBed implements StoreBed {
     this.queues.close();
     this.messages.close();
     this.queries.close();
+    this.outbox.close();
     await this.#driver.close();
     await this.#drop();
   }

@@ -20,6 +20,8 @@ export function deleteWorkflow(
   if (awaitedBy !== undefined && !force) {
     return { kind: 'refused', refusal: { kind: 'awaited', by: awaitedBy }, status };
   }
+  // What it has added to the outbox is delivered all the same; a later workflow of this ID has no say in it.
+  for (const row of db.outbox) if (row.workflowId === workflowId) row.seq = null;
   db.workflows.delete(workflowId);
   db.waits.delete(workflowId);
   dropHeldBy(db, workflowId);

@@ -1,6 +1,7 @@
 import type { ControlAnswer, ControlRefusal, RewindOptions } from '../../admin-store.js';
 import type { MemoryDatabase } from '../memory-database.js';
 import { giveMessagesBack } from '../messages.js';
+import { retractEvents } from '../outbox.js';
 import { retractEntries } from '../streams.js';
 import type { Workflow } from '../tables.js';
 import { recordControl, type Act } from './audit.js';
@@ -22,6 +23,7 @@ export function rewind(
   workflow.events = workflow.events.filter(({ seq }) => seq < toStep);
   giveMessagesBack(workflow, (seq) => seq >= toStep);
   retractEntries(workflow);
+  retractEvents(db, workflowId, toStep);
   beginAnew(db, workflow);
   const detail = { toStep, removedSteps: removed };
   recordControl(db, workflowId, { ...act, statusBefore: status, statusAfter: 'ENQUEUED', detail }, { wakes: true });

@@ -42,6 +42,18 @@ export function overview(db: MemoryDatabase, limit: number): OverviewRow[] {
     })),
     { kind: 'delayed', name: null, amount: count(({ status }) => status === 'DELAYED' || status === 'SUSPENDED') },
     { kind: 'attention', name: null, amount: count(({ attention }) => attention !== null) },
+    ...outboxNumbers(db, limit),
+  ];
+}
+
+function outboxNumbers(db: MemoryDatabase, limit: number): OverviewRow[] {
+  const [oldest] = db.outbox.filter(({ diedAt }) => diedAt === null);
+  const dead = db.outbox.filter(({ diedAt }) => diedAt !== null).length;
+  const lagMs = oldest === undefined ? undefined : Math.max(0, db.now() - oldest.addedAt);
+  return [
+    { kind: 'outbox', name: null, amount: Math.min(limit, db.outbox.length - dead) },
+    { kind: 'dead', name: null, amount: Math.min(limit, dead) },
+    ...(lagMs === undefined ? [] : [{ kind: 'lag' as const, name: null, amount: Math.round(lagMs / 1_000) }]),
   ];
 }
 
