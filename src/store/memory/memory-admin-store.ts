@@ -18,6 +18,8 @@ import type {
   RecordPage,
   RepairOptions,
   RewindOptions,
+  RollbackRow,
+  SkipCompensationOptions,
   StepRow,
   UnservedVersionRow,
   WorkflowQuery,
@@ -25,6 +27,7 @@ import type {
 } from '../admin-store.js';
 import { compareBytes } from './byte-order.js';
 import type { Act } from './control/audit.js';
+import { cancelWithCompensation, skipCompensation } from './control/compensation.js';
 import { deleteWorkflow } from './control/delete.js';
 import { discardEvent, redeliverEvent } from './control/events.js';
 import { fork } from './control/fork.js';
@@ -39,6 +42,7 @@ import { overview, unservedVersions } from './records/fleet.js';
 import { listAttention, listEvents } from './records/events.js';
 import { listAudit, listOwnership, listSteps } from './records/lists.js';
 import { getWorkflow, listWorkflows } from './records/workflows.js';
+import { getRollback } from './rollback.js';
 import type { Workflow } from './tables.js';
 
 /** The admin store in memory. */
@@ -52,7 +56,11 @@ export class MemoryAdminStore implements AdminStore {
   }
 
   cancel(workflowIds: readonly string[], by: ControlCause, options: CancelOptions): Promise<readonly ControlAnswer[]> {
-    return this.#all(workflowIds, 'cancel', by, (workflow, act) => cancel(this.#db, workflow, act, options));
+    return this.#all(workflowIds, 'cancel', by, (workflow, act) =>
+      options.compensate
+        ? cancelWithCompensation(this.#db, workflow, act, options)
+        : cancel(this.#db, workflow, act, options),
+    );
   }
 
   resume(workflowIds: readonly string[], by: ControlCause): Promise<readonly ControlAnswer[]> {
@@ -111,6 +119,16 @@ export class MemoryAdminStore implements AdminStore {
 
   unservedVersions(limit: number): Promise<readonly UnservedVersionRow[]> {
     return this.#calls.ask(() => unservedVersions(this.#db, limit));
+  }
+
+  skipCompensation(workflowId: string, by: ControlCause, options: SkipCompensationOptions): Promise<ControlAnswer> {
+    return this.#one(workflowId, 'skip-compensation', by, (workflow, act) =>
+      skipCompensation(this.#db, workflow, act, options),
+    );
+  }
+
+  getRollback(workflowId: string): Promise<RollbackRow | null> {
+    return this.#calls.ask(() => getRollback(this.#db, workflowId));
   }
 
   redeliverEvent(request: EventVerbRequest): Promise<'done' | 'unchanged' | 'missing'> {

@@ -34,6 +34,7 @@ import type {
   Wait,
   WriteAnswer,
 } from '../store.js';
+import type { CompensationFailure, PlannedCompensation, RollbackRecord } from '../rollback-store.js';
 import type { StoreCounters } from '../store-counters.js';
 import type { StreamReads, StreamWrite, StreamWriteAnswer } from '../stream-store.js';
 import { claimWork } from './claim/claim-work.js';
@@ -49,6 +50,7 @@ import { readOutcome } from './outcomes.js';
 import { recordEnqueue } from './record-enqueue.js';
 import { recordIntent } from './record-intent.js';
 import { recordStep } from './record-result.js';
+import { beginRollback, failCompensation, planRollback, readPlan } from './rollback.js';
 import { start } from './start.js';
 import { isChanged, readStream, writeStream } from './streams.js';
 import { failStuck, markStuck } from './stuck.js';
@@ -135,6 +137,22 @@ export class MemoryStore implements Store {
 
   complete(ownership: Ownership, outcome: OutcomeRecord): Promise<WriteAnswer> {
     return this.#calls.write(ownership, (check) => complete(this.#db, check, outcome));
+  }
+
+  beginRollback(ownership: Ownership, rollback: RollbackRecord): Promise<WriteAnswer> {
+    return this.#calls.write(ownership, (check) => beginRollback(this.#db, check, rollback));
+  }
+
+  planRollback(ownership: Ownership, plan: readonly PlannedCompensation[]): Promise<WriteAnswer> {
+    return this.#calls.write(ownership, (check) => planRollback(this.#db, check, plan));
+  }
+
+  failCompensation(ownership: Ownership, failure: CompensationFailure): Promise<WriteAnswer> {
+    return this.#calls.write(ownership, (check) => failCompensation(this.#db, check, failure));
+  }
+
+  readPlan(workflowId: string): Promise<readonly PlannedCompensation[]> {
+    return this.#calls.ask(() => readPlan(this.#db, workflowId));
   }
 
   release(ownership: Ownership, record: ReleaseRecord): Promise<WriteAnswer> {

@@ -60,7 +60,7 @@ export interface Workflow extends StatusRow {
   outcome: OutcomeRow | null;
   /** By seq. */
   readonly results: Map<number, ResultRow>;
-  readonly intents: Map<number, IntentRow>;
+  readonly intents: Map<number, IntentRow | CompensationRow>;
   /** By epoch, the oldest first. */
   readonly ownerships: OwnershipRow[];
   /** By message ID, in the order of sending. */
@@ -108,6 +108,14 @@ export interface IntentRow {
   readonly epoch: number;
   readonly nonce: string;
   readonly recordedAt: number;
+}
+
+/** What an intent of kind `compensation` has besides. */
+export interface CompensationRow extends IntentRow {
+  readonly kind: 'compensation';
+  readonly undoes: number | null;
+  /** The encoded error with which it failed for good. */
+  failure: string | null;
 }
 
 export interface OwnershipRow {

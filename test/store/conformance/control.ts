@@ -4,7 +4,7 @@ import { BY, child, type Bench } from './bench.js';
 /** What is done to workflows from outside, whoever owns them. */
 export function describeControl(bench: () => Bench): void {
   const cancel = (workflowId: string, children: 'cancel' | 'keep' = 'cancel') =>
-    bench().bed.admin.cancel([workflowId], BY, { error: '"cancelled"', children });
+    bench().bed.admin.cancel([workflowId], BY, { error: '"cancelled"', children, compensate: false });
   const rewind = (workflowId: string, toStep: number) =>
     bench().bed.admin.rewind(workflowId, BY, { toStep, childError: '"rewound"' });
   const startChild = async (
@@ -36,7 +36,11 @@ export function describeControl(bench: () => Bench): void {
   test('answers come in the order of the IDs, and an ID that is there twice is one act', async () => {
     await bench().start('b');
     await bench().start('a');
-    const answers = await bench().bed.admin.cancel(['b', 'none', 'a', 'b'], BY, { error: '"c"', children: 'cancel' });
+    const answers = await bench().bed.admin.cancel(['b', 'none', 'a', 'b'], BY, {
+      error: '"c"',
+      children: 'cancel',
+      compensate: false,
+    });
     expect(answers.map(({ kind }) => kind)).toEqual(['done', 'missing', 'done', 'done']);
   });
 

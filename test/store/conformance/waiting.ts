@@ -112,7 +112,7 @@ export function describeWaiting(bench: () => Bench): void {
     [
       'a cancellation',
       { kind: 'outcome', workflowId: 'source' },
-      () => bench().bed.admin.cancel(['source'], BY, { error: '"c"', children: 'cancel' }),
+      () => bench().bed.admin.cancel(['source'], BY, { error: '"c"', children: 'cancel', compensate: false }),
     ],
     [
       'a deletion',

@@ -269,6 +269,7 @@ const outside = {
 
 const control = {
   cancel: fc.record({
+    compensate: fc.boolean(),
     op: fc.constant('cancel' as const),
     workflowId,
     children: fc.constantFrom('cancel' as const, 'keep' as const),

@@ -306,7 +306,11 @@ export class Side {
         return operation.op === 'redeliver' ? admin.redeliverEvent(request) : admin.discardEvent(request);
       }
       case 'cancel':
-        return admin.cancel([operation.workflowId], BY, { error: '"cancelled"', children: operation.children });
+        return admin.cancel([operation.workflowId], BY, {
+          error: '"cancelled"',
+          children: operation.children,
+          compensate: operation.compensate,
+        });
       case 'resume':
         return admin.resume([operation.workflowId], BY);
       case 'rewind':

@@ -1,6 +1,7 @@
 import type { ControlAnswer, ForkOptions } from '../../admin-store.js';
 import { isWorkflowId, refusal } from '../constraints.js';
 import type { MemoryDatabase } from '../memory-database.js';
+import { markerOf } from '../rollback.js';
 import { newWorkflow, type IntentRow, type ResultRow, type Workflow } from '../tables.js';
 import { addAudit, type Act } from './audit.js';
 import { refusedStep } from './rewind.js';
@@ -13,7 +14,8 @@ export function fork(
   { fromStep, workflowId: newId, appVersion }: ForkOptions,
 ): ControlAnswer {
   const { workflowId, status } = source;
-  const refused = refusedStep(source, fromStep);
+  // A rollback is not copied: what it undoes must not be undone once more.
+  const refused = refusedStep(source, fromStep, markerOf(source)?.seq);
   if (refused !== undefined) return { kind: 'refused', refusal: refused, status };
   if (db.workflows.has(newId)) return { kind: 'refused', refusal: { kind: 'exists' }, status };
   if (!isWorkflowId(newId)) return { kind: 'failed', error: refusal('workflow_id_length').error };

@@ -34,10 +34,15 @@ export function rewind(
 }
 
 /** Whether the record has no such step; see recorded_steps. */
-export function refusedStep(workflow: Workflow, step: number): ControlRefusal | undefined {
+export function refusedStep(workflow: Workflow, step: number, end?: number): ControlRefusal | undefined {
   const first = workflow.firstSeq;
-  const last = Math.max(first, ...[...workflow.results.keys(), ...workflow.intents.keys()].map((seq) => seq + 1));
+  const last = end ?? recordedSteps(workflow);
   return step < first || step > last ? { kind: 'step', first, last } : undefined;
+}
+
+/** The number that a workflow's next step will have; see recorded_steps. */
+export function recordedSteps({ firstSeq, results, intents }: Workflow): number {
+  return Math.max(firstSeq, ...[...results.keys(), ...intents.keys()].map((seq) => seq + 1));
 }
 
 /** How many numbers it took away. */
