@@ -3,7 +3,8 @@
 -- by the next relay. Every claim counts as an attempt.
 --
 -- At first, new events get their places. Lanes are found by hopping from one to the next, so that none with many events hides
--- the others; one that somebody else has locked keeps its new events for the next time.
+-- the others; one that somebody else has locked keeps its new events for the next time. So do those that one claim has no room for:
+-- it has to be over before who sent it gives it up, and each lane is a lock. The topics come in any order, so that each has its turn.
 CREATE OR REPLACE FUNCTION claim_events(p_topics text[], p_limits integer[], p_lease_ms bigint)
 RETURNS TABLE (
   event_id uuid, topic text, event_key text, payload text, token uuid, attempts integer, workflow_id text, added_at timestamptz
@@ -14,32 +15,35 @@ SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-  -- Lanes of one topic, and new events of one lane, that one claim looks at.
-  c_lanes  CONSTANT integer := 500;
-  c_events CONSTANT integer := 1000;
-  v_now    timestamptz := clock();
+  -- New events of one lane, and lanes of all topics together, that one claim looks at.
+  c_events CONSTANT integer := 100;
+  v_room   integer := 250;
+  v_now    timestamptz;
   v_topic  text;
   v_key    text;
 BEGIN
-  FOREACH v_topic IN ARRAY p_topics LOOP
-    FOR v_key IN
-      WITH RECURSIVE lane AS (
-        (SELECT o.event_key FROM outbox_event o
-          WHERE o.topic = v_topic AND o.state = 'new' ORDER BY o.event_key LIMIT 1)
-        UNION ALL
-        SELECT n.event_key
-          FROM lane l
-         CROSS JOIN LATERAL (SELECT o.event_key FROM outbox_event o
-                              WHERE o.topic = v_topic AND o.event_key > l.event_key AND o.state = 'new'
-                              ORDER BY o.event_key LIMIT 1) n
-      )
-      SELECT l.event_key FROM lane l LIMIT c_lanes
-    LOOP
-      IF pg_try_advisory_xact_lock(lane_lock(v_topic, v_key)) THEN
-        PERFORM advance_lane(v_topic, v_key, c_events);
-      END IF;
+  IF pg_try_advisory_xact_lock_shared(all_lanes_lock()) THEN
+    FOR v_topic IN SELECT t.topic FROM unnest(p_topics) AS t (topic) ORDER BY random() LOOP
+      FOR v_key IN
+        WITH RECURSIVE lane AS (
+          (SELECT o.event_key FROM outbox_event o
+            WHERE o.topic = v_topic AND o.state = 'new' ORDER BY o.event_key LIMIT 1)
+          UNION ALL
+          SELECT n.event_key
+            FROM lane l
+           CROSS JOIN LATERAL (SELECT o.event_key FROM outbox_event o
+                                WHERE o.topic = v_topic AND o.event_key > l.event_key AND o.state = 'new'
+                                ORDER BY o.event_key LIMIT 1) n
+        )
+        SELECT l.event_key FROM lane l LIMIT v_room
+      LOOP
+        v_room := v_room - 1;
+        IF pg_try_advisory_xact_lock(lane_lock(v_topic, v_key)) THEN
+          PERFORM advance_lane(v_topic, v_key, c_events);
+        END IF;
+      END LOOP;
     END LOOP;
-  END LOOP;
+  END IF;
 
   v_now := clock();
   FOR i IN 1 .. cardinality(p_topics) LOOP

@@ -8,6 +8,7 @@ DECLARE
   v_event  outbox_event%ROWTYPE;
 BEGIN
   -- The lane first, as everybody does.
+  PERFORM pg_advisory_xact_lock_shared(all_lanes_lock());
   PERFORM pg_advisory_xact_lock(lane_lock(o.topic, o.event_key))
      FROM outbox_event o WHERE o.event_id = p_event_id AND o.event_key IS NOT NULL;
   DELETE FROM outbox_event o WHERE o.event_id = p_event_id RETURNING * INTO v_event;

@@ -22,6 +22,7 @@ DECLARE
   v_ended   uuid[];
   v_lane    record;
 BEGIN
+  PERFORM pg_advisory_xact_lock_shared(all_lanes_lock());
   PERFORM pg_advisory_xact_lock(l.lane)
      FROM (SELECT DISTINCT lane_lock(o.topic, o.event_key) AS lane
              FROM unnest(p_event_ids, p_outcomes) AS r (event_id, outcome)
