@@ -82,6 +82,6 @@ export interface WebhookOptions {
    * begins with `whsec_` goes on in Base64; any other is taken as it is. At least 16 bytes. Default: no signature.
    */
   readonly secret?: string;
-  /** How long the receiver has to answer. Default 10 s. */
+  /** How long the receiver has to answer. Default 10 s, at most 1 h; the `timeout` of the outbox ends an attempt as well. */
   readonly timeout?: Duration;
 }

@@ -8,6 +8,8 @@ import { jsonOf } from './event-json.js';
 
 const WEBHOOK_OPTIONS: ReadonlySet<string> = new Set<keyof WebhookOptions>(['url', 'headers', 'secret', 'timeout']);
 const DEFAULT_TIMEOUT_MS = 10_000;
+/** As of an attempt to deliver; a timer of Node cannot last for longer than 24 days. */
+const LONGEST_TIMEOUT_MS = 3_600_000;
 /** Longest wait that a receiver can ask for with Retry-After, in milliseconds. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
 const LEAST_SECRET_BYTES = 16;
@@ -19,6 +21,15 @@ const OWN_HEADERS = [
   'webhook-id',
   'webhook-timestamp',
   'webhook-signature',
+] as const;
+/** Say how a request travels. `fetch` sets them, and fails on others at every delivery. */
+const HEADERS_OF_FETCH = [
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
 ] as const;
 /** Statuses by which a receiver refuses this very event: it would again. All others may be another time. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 410, 413, 415, 422]);
@@ -38,6 +49,9 @@ export function webhook(options: WebhookOptions): OutboxHandler {
   const headers = checkHeaders(options.headers ?? {});
   const secret = options.secret === undefined ? undefined : checkSecret(options.secret);
   const timeoutMs = parseDuration(options.timeout ?? DEFAULT_TIMEOUT_MS, 'timeout');
+  if (timeoutMs < 1 || timeoutMs > LONGEST_TIMEOUT_MS) {
+    throw new InvalidArgumentError('timeout of webhook must be from 1 ms to 1 h.');
+  }
   return async (event: OutboxEvent, { signal }: DeliveryContext) => {
     const body = jsonOf(event);
     const sent = new Headers(headers);
@@ -111,6 +125,8 @@ function checkHeaders(given: Readonly<Record<string, string>>): Headers {
   }
   const own = OWN_HEADERS.find((name) => headers.has(name));
   if (own !== undefined) throw new InvalidArgumentError(`headers must not set ${own}: that is Holdfast's own.`);
+  const ofFetch = HEADERS_OF_FETCH.find((name) => headers.has(name));
+  if (ofFetch !== undefined) throw new InvalidArgumentError(`headers must not set ${ofFetch}: fetch does that.`);
   return headers;
 }
 

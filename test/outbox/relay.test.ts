@@ -78,6 +78,20 @@ describe('attempts', () => {
     await here.close();
   });
 
+  test('an error that fails when it is looked at makes its event dead, and harms nothing else', async () => {
+    const { proxy, revoke } = Proxy.revocable(new Error('revoked'), {});
+    revoke();
+    const here = await relay({
+      revoked: () => {
+        // eslint-disable-next-line @typescript-eslint/only-throw-error -- what handlers throw is not up to us.
+        throw proxy;
+      },
+    });
+    await adder.outbox.add('revoked', 1);
+    await waitUntil(async () => (await inOutbox('revoked'))[0]?.state === 'dead', 'it is dead');
+    await here.close();
+  });
+
   test('RetryableError chooses when the next attempt begins', async () => {
     const here = await relay({ later: () => Promise.reject(new RetryableError('busy', { afterMs: 3_600_000 })) });
     await adder.outbox.add('later', 1);

@@ -200,6 +200,10 @@ test.each<[string, unknown]>([
   ['a short secret', { url: 'https://host/', secret: 'secret' }],
   ['a secret that is no text', { url: 'https://host/', secret: 7 }],
   ['a wrong timeout', { url: 'https://host/', timeout: 'soon' }],
+  ['no time at all', { url: 'https://host/', timeout: 0 }],
+  ['a timeout that no timer lasts for', { url: 'https://host/', timeout: '30d' }],
+  ['a length that fetch knows better', { url: 'https://host/', headers: { 'Content-Length': '3' } }],
+  ['headers of the connection', { url: 'https://host/', headers: { 'transfer-encoding': 'chunked' } }],
 ])('C72 webhook refuses %s at once, and does not repeat it', (_, options) => {
   try {
     webhook(options as WebhookOptions);
