@@ -199,6 +199,25 @@ describe('what the body of a step adds', () => {
     await here.close();
   });
 
+  test('is bounded: what does not fit any more is refused, and the rest commits', async () => {
+    let refused: unknown;
+    const addsMuch = defineWorkflow('addsMuch', () =>
+      runStep('step', async () => {
+        const large = 'x'.repeat(1_000_000);
+        for (let n = 0; n < 16; n++) await outbox.add('much', large);
+        await outbox.add('much', large).catch((error: unknown) => {
+          refused = error;
+        });
+        await outbox.add('much', 'small');
+      }),
+    );
+    const here = await bed.launch({ workflows: [addsMuch] });
+    await (await here.start(addsMuch, {})).result();
+    expect(refused).toMatchObject({ code: 'PAYLOAD_TOO_LARGE', limitBytes: 16 * 2 ** 20 });
+    expect(await pending('much')).toHaveLength(17);
+    await here.close();
+  });
+
   test('with a codec that takes its time, all of it is there in the order of the calls, encoded', async () => {
     let delay = 30;
     const slow: PayloadCodec = {
