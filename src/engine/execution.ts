@@ -25,7 +25,7 @@ import * as why from './execution-errors.js';
 import type { ExecutionStart } from './execution-start.js';
 import { enterHistory } from './history-limit.js';
 import { InOrder } from './in-order.js';
-import { failureOf, successOf } from './outcome-record.js';
+import { failureOf, hasOpenStep, successOf } from './outcome-record.js';
 import { OpenCalls, type OpenCall } from './open-calls.js';
 import { Replay, Turnstile } from './replay.js';
 import { LATE_CODE_MS, rollBack, rollbackRecordOf, type RollbackRecord } from './rollback.js';
@@ -392,7 +392,9 @@ export class Execution implements RunningExecution {
   }
 
   #finish(found: OutcomeRecord, reason?: Error): Promise<void> {
-    const outcome = this.leavesUnknown ? { ...found, attention: found.attention ?? 'OUTCOME_UNKNOWN' } : found;
+    // Also a step of an earlier execution that this one has not come to: its time was up before. A rollback says so itself.
+    const mayBeOpen = this.leavesUnknown || (this.#rollback === undefined && hasOpenStep(this.#start.history));
+    const outcome = mayBeOpen ? { ...found, attention: found.attention ?? 'OUTCOME_UNKNOWN' } : found;
     return this.#end(reason, { kind: 'completed', outcome }, () => this.host.store.complete(this.ownership, outcome));
   }
 

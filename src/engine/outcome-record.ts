@@ -1,4 +1,4 @@
-import type { OutcomeRecord } from '../store/store.js';
+import type { OutcomeRecord, RecordedStep } from '../store/store.js';
 import type { WorkflowDefinition } from './definitions.js';
 import { checkSchema } from './schema.js';
 import type { Serializer } from './serializer.js';
@@ -17,4 +17,9 @@ export async function successOf(
 /** The outcome that a thrown value is. */
 export async function failureOf(thrown: unknown, serializer: Serializer): Promise<OutcomeRecord> {
   return { status: 'ERROR', output: null, error: await serializer.encodeError(thrown), attention: null };
+}
+
+/** Whether there was an intent of a step without a result when the history was read. */
+export function hasOpenStep(history: readonly Pick<RecordedStep, 'kind' | 'complete'>[]): boolean {
+  return history.some(({ kind, complete }) => kind === 'step' && !complete);
 }

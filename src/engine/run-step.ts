@@ -2,7 +2,6 @@ import { RegistrationError } from '../errors/usage-errors.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
 import { WriteRefusedError } from '../errors/workflow-errors.js';
 import type { RecordedStep, StepRecord } from '../store/store.js';
-import { NO_EVENTS } from './attempt-context.js';
 import { compensationBody } from './compensation-body.js';
 import type { StepDefinition } from './definitions.js';
 import { elapsedSince } from './elapsed.js';
@@ -114,7 +113,7 @@ async function runWithIntent(call: StepCall, recorded: RecordedStep | undefined)
   const attempts = Math.max(recorded.attempts, 1);
   const found = await findOut(call, undefined, attempts);
   if (found.kind === 'happened')
-    return { kind: 'value', value: found.value, events: NO_EVENTS, attempts, failures: [] };
+    return { kind: 'value', value: found.value, events: found.events, attempts, failures: [] };
   if (definition.atMostOnce) return { kind: 'error', error: found.error, attempts, failures: [] };
   return runAttempts(definition, seq, call);
 }

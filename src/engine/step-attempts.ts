@@ -1,6 +1,6 @@
 import { NonRetryableError, RetryableError, StepRetriesExhaustedError } from '../errors/step-errors.js';
 import type { EventToAdd } from '../store/event-to-add.js';
-import { AttemptContext, NO_EVENTS, type AttemptSurroundings } from './attempt-context.js';
+import { AttemptContext, type AttemptSurroundings } from './attempt-context.js';
 import type { StepDefinition } from './definitions.js';
 import type { RetryPolicy } from './retry-policy.js';
 import type { RunningAttempt } from './running-attempt.js';
@@ -51,7 +51,12 @@ export interface AttemptRun {
 
 /** What has been found out about a run of a body whose outcome was unknown. */
 export type Finding =
-  | { readonly kind: 'happened'; readonly value: unknown }
+  | {
+      readonly kind: 'happened';
+      readonly value: unknown;
+      /** What `reconcile` has added to the outbox with that answer. */
+      readonly events: readonly EventToAdd[];
+    }
   /** `error`: what the run failed with, by that. */
   | { readonly kind: 'did-not-happen'; readonly error: unknown };
 
@@ -84,7 +89,7 @@ export async function runAttempts(definition: StepAttempts, seq: number, host: A
         return {
           kind: 'value',
           value: found.value,
-          events: NO_EVENTS,
+          events: found.events,
           attempts: attempt,
           failures: [...failures, error],
         };

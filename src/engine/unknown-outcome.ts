@@ -6,6 +6,7 @@ import {
   StepTimeoutError,
 } from '../errors/step-errors.js';
 import { RegistrationError } from '../errors/usage-errors.js';
+import type { EventToAdd } from '../store/event-to-add.js';
 import { AttemptContext, idempotencyKey } from './attempt-context.js';
 import type { StepDefinition } from './definitions.js';
 import { asError } from './execution-errors.js';
@@ -70,7 +71,7 @@ export async function findOut(step: UnknownStep, cause: unknown, attempts: numbe
 }
 
 type Answer =
-  | { readonly kind: 'happened'; readonly value: unknown }
+  | Extract<Finding, { readonly kind: 'happened' }>
   | { readonly kind: 'did-not-happen' }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'failed'; readonly error: unknown }
@@ -83,20 +84,22 @@ async function ask({ execution, definition, seq, self, args }: UnknownStep, ques
   if (permission !== undefined) await permission;
   const context = new AttemptContext(name, seq, question, execution);
   let answer: unknown;
+  let events: readonly EventToAdd[];
   try {
     const asked = runInScope({ execution, step: context }, () =>
       stepMethod(reconcile.source, self, name, 'reconcile').apply(self, [...args]),
     );
     answer = await context.within(asked, reconcile.timeoutMs, 'A "reconcile"');
+    events = await context.takeEvents();
   } catch (error) {
     return { kind: 'failed', error };
   } finally {
     context.end();
   }
-  return answerOf(answer, name);
+  return answerOf(answer, events, name);
 }
 
-function answerOf(answer: unknown, name: string): Answer {
+function answerOf(answer: unknown, events: readonly EventToAdd[], name: string): Answer {
   if (typeof answer === 'object' && answer !== null) {
     const { happened, didNotHappen, stillUnknown } = answer as Readonly<Record<string, unknown>>;
     const said = [happened, didNotHappen, stillUnknown].filter((part) => part !== undefined);
@@ -104,7 +107,7 @@ function answerOf(answer: unknown, name: string): Answer {
       if (didNotHappen === true) return { kind: 'did-not-happen' };
       if (stillUnknown === true) return { kind: 'unknown' };
       // A result that was forgotten would be recorded as undefined for ever.
-      if ('result' in answer) return { kind: 'happened', value: answer.result };
+      if ('result' in answer) return { kind: 'happened', value: answer.result, events };
     }
   }
   const error = new InvalidReconciliationError(

@@ -4,6 +4,7 @@ import {
   defineWorkflow,
   HoldfastError,
   NonRetryableError,
+  outbox,
   OutcomeUnknownError,
   RetryableError,
   runStep,
@@ -241,6 +242,21 @@ test('inside reconcile, step() is the step and workflow() the workflow', async (
   expect(seen).toEqual({ name: 'charge', seq: 0, attempt: 1, workflowId: one.workflowId, epoch: 1, aborted: false });
 });
 
+test('what reconcile adds to the outbox commits with the result that it brings; with other answers it is nothing', async () => {
+  const topics = async (): Promise<unknown[]> => {
+    const { rows } = await bed.sql.query(`SELECT payload FROM holdfast.outbox_event WHERE topic = 'found'`);
+    return rows as unknown[];
+  };
+  effects.answer = async () => {
+    const nth = effects.questions.length;
+    await outbox.add('found', nth);
+    return nth < 2 ? { stillUnknown: true } : { happened: true, result: 'charged' };
+  };
+  const one = await run(withReconcile());
+  expect(await one.result).toBe('charged');
+  expect(await topics()).toEqual([{ payload: '2' }]);
+});
+
 /** A second executor takes over while the body of the first one hangs. */
 async function takeOver(options: Options): Promise<{ owner: Holdfast; workflowId: string; release: () => void }> {
   const begun = gate();
@@ -399,6 +415,34 @@ test('a workflow that runs out of time while a step is under way ends with its e
   await expect(handle.result()).rejects.toMatchObject({ code: 'WORKFLOW_TIMEOUT' });
   const { status, attention } = await holdfast.admin.get(name);
   expect([status, attention?.code]).toEqual(['ERROR', 'OUTCOME_UNKNOWN']);
+});
+
+test('a workflow whose time was up before its next execution came to the step is listed, too', async () => {
+  const name = `unknown-${String(++count)}`;
+  const begun = gate();
+  effects.body = () => {
+    begun.open();
+    return new Promise(() => undefined);
+  };
+  const definition = defineWorkflow(
+    name,
+    async () => {
+      // Code that takes its time in a replay.
+      if (workflow().epoch > 1) await new Promise(() => undefined);
+      return charge(withReconcile());
+    },
+    { timeout: '1h' },
+  );
+  const zombie = await bed.launch({ workflows: [definition], executorId: name, pollInterval: '1h' });
+  (await zombie.start(definition, { workflowId: name })).result().catch(() => undefined);
+  await begun.opened;
+  await bed.sql.query(`UPDATE holdfast.workflow_status SET deadline = clock_timestamp() WHERE workflow_id = $1`, [
+    name,
+  ]);
+  const owner = await bed.launch({ workflows: [definition], executorId: `${name} owner` });
+  await bed.expireLease(name);
+  await expect(owner.handle(name).result()).rejects.toMatchObject({ code: 'WORKFLOW_TIMEOUT' });
+  expect((await owner.admin.get(name)).attention?.code).toBe('OUTCOME_UNKNOWN');
 });
 
 test('a workflow that is cancelled while a step is under way is listed; resumed, it asks before anything else', async () => {

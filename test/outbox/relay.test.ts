@@ -83,7 +83,6 @@ describe('attempts', () => {
     revoke();
     const here = await relay({
       revoked: () => {
-        // eslint-disable-next-line @typescript-eslint/only-throw-error -- what handlers throw is not up to us.
         throw proxy;
       },
     });
