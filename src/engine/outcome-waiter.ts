@@ -5,6 +5,8 @@ import { notFound } from './not-found.js';
 import { runOutsideScope } from './scope.js';
 
 interface Waiting {
+  /** How many questions had been sent when it began to wait. Their answers may be older than it: of before a resume. */
+  readonly since: number;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (cause: unknown) => void;
 }
@@ -27,6 +29,8 @@ export class OutcomeWaiter {
   #checkScheduled = false;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
+  /** Questions that were sent. */
+  #asked = 0;
 
   constructor(store: Pick<WorkflowStore, 'readOutcomes'>, pollMs: number) {
     this.#store = store;
@@ -45,6 +49,7 @@ export class OutcomeWaiter {
       }
       const subscription: { forget?: (() => void) | undefined } = {};
       const waiting: Waiting = {
+        since: this.#asked,
         resolve: (outcome) => {
           subscription.forget?.();
           resolve(outcome);
@@ -115,26 +120,34 @@ export class OutcomeWaiter {
   async #ask(workflowIds: readonly string[]): Promise<void> {
     for (let from = 0; from < workflowIds.length; from += MAX_IDS_PER_QUERY) {
       let found: readonly FoundOutcome[];
+      const question = ++this.#asked;
       try {
         found = await this.#store.readOutcomes(workflowIds.slice(from, from + MAX_IDS_PER_QUERY));
       } catch (error) {
         // Closed, or refused as such: the first ends every wait anyway, the second concerns all who wait.
-        if (!this.#closed) this.#rejectAll(workflowIds, error);
+        if (!this.#closed)
+          for (const workflowId of workflowIds)
+            this.#answer(workflowId, question, ({ reject }) => {
+              reject(error);
+            });
         return;
       }
       for (const outcome of found) {
-        if (outcome.kind === 'outcome') this.settle(outcome.workflowId, outcome);
-        else this.#rejectAll([outcome.workflowId], notFound(outcome.workflowId));
+        const { workflowId } = outcome;
+        this.#answer(workflowId, question, ({ resolve, reject }) => {
+          if (outcome.kind === 'outcome') resolve(outcome);
+          else reject(notFound(workflowId));
+        });
       }
     }
   }
 
-  #rejectAll(workflowIds: readonly string[], error: unknown): void {
-    for (const workflowId of workflowIds) {
-      const set = this.#waiting.get(workflowId);
-      this.#waiting.delete(workflowId);
-      for (const { reject } of set ?? []) reject(error);
-    }
+  /** Tells those who waited when the question was sent. */
+  #answer(workflowId: string, question: number, tell: (waiting: Waiting) => void): void {
+    const set = this.#waiting.get(workflowId) ?? [];
+    const answered = [...set].filter(({ since }) => since < question);
+    for (const waiting of answered) this.#forget(workflowId, waiting);
+    answered.forEach(tell);
   }
 
   #forget(workflowId: string, waiting: Waiting): void {

@@ -91,3 +91,24 @@ test('a workflow that is not there rejects its waiters, and closing rejects all'
   await Promise.all(checks);
   expect(vi.getTimerCount()).toBe(0);
 });
+
+test('the answer to a question is not for who began to wait after it was sent: it may be of before a resume', async () => {
+  const answers: ((found: readonly FoundOutcome[]) => void)[] = [];
+  const waiter = new OutcomeWaiter(
+    {
+      readOutcomes: () =>
+        new Promise((resolve) => {
+          answers.push(resolve);
+        }),
+    },
+    POLL_MS,
+  );
+  const first = waiter.wait('w', { runsHere: false });
+  await vi.advanceTimersByTimeAsync(1);
+  const second = waiter.wait('w', { runsHere: false });
+  await vi.advanceTimersByTimeAsync(1);
+  answers[0]?.([{ ...outcome('w'), output: '"old"' } as FoundOutcome]);
+  answers[1]?.([{ ...outcome('w'), output: '"new"' } as FoundOutcome]);
+  expect([(await first).output, (await second).output]).toEqual(['"old"', '"new"']);
+  waiter.close();
+});
