@@ -174,9 +174,8 @@ export class Execution implements RunningExecution {
     if (!this.isRunning) return;
     this.#isMute = true;
     const rollback = { seq: this.#nextSeq, cause, error };
-    await this.#end(why.rollsBack(), { kind: 'rolling-back' }, () =>
-      this.host.store.beginRollback(this.ownership, rollback),
-    );
+    const write = (): Promise<WriteAnswer> => this.host.store.beginRollback(this.ownership, rollback);
+    await this.#end(why.rollsBack(), { kind: 'rolling-back' }, write);
   }
 
   /** Ownership is gone, as somebody has found out: park. */
