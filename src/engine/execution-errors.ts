@@ -85,6 +85,9 @@ export function unrecordable(error: unknown): [attention: BlockCode, detail: str
   ];
 }
 
+/** Detail of a block: nobody can say what became of a transaction in another database. */
+export const NOT_DECIDED = 'What became of a transaction could not be found out in its data source.';
+
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

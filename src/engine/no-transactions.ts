@@ -9,4 +9,6 @@ export const NO_TRANSACTIONS: TransactionStore = {
       error: new DataSourceError('This store is no database: it runs no transactions.'),
     }),
   decideFailure: ({ record }) => Promise.resolve({ kind: 'to-record', record, isOwn: true }),
+  commitsElsewhere: () => false,
+  lookUp: () => Promise.resolve({ kind: 'nothing' }),
 };

@@ -18,6 +18,8 @@ import { encodeFailures } from './run-step.js';
 import { runInScope } from './scope.js';
 import { runAttempts, type StepEnd } from './step-attempts.js';
 import { within } from './timer.js';
+import type { TransactionDefinition } from './transaction-definition.js';
+import { commitsElsewhere, lookUp } from './transaction-lookup.js';
 import { findOut } from './unknown-outcome.js';
 
 // A rollback is an execution of its own. It begins like every other, by replaying the workflow's function against the record; but
@@ -215,7 +217,11 @@ async function resultOf(
   record: RollbackRecord,
   { definition, seq, self, args }: Extract<Compensation, { readonly kind: 'step' }>,
 ): Promise<StepResult> {
-  const step = record.bySeq.get(seq);
+  // A cancel could not know of calls without a record: the marker, and what comes after it, may have their numbers.
+  const step = seq < record.seq ? record.bySeq.get(seq) : undefined;
+  if (step === undefined && commitsElsewhere(execution, definition)) {
+    return resultElsewhere(execution, definition, seq);
+  }
   // One without an attempt was skipped by hand.
   if (step === undefined || (step.complete && step.attempts === 0)) return { kind: 'nothing' };
   const { serializer } = execution.host;
@@ -226,6 +232,27 @@ async function resultOf(
   const open: OpenCall = { reject: nobody };
   const found = await findOut({ execution, open, definition, seq, self, args }, error, Math.max(step.attempts, 1));
   return found.kind === 'happened' ? { kind: 'happened', result: found.value } : { kind: 'nothing' };
+}
+
+/** A transaction in another database may have committed, and its record not have followed. */
+async function resultElsewhere(
+  execution: RunningExecution,
+  definition: TransactionDefinition,
+  seq: number,
+): Promise<StepResult> {
+  const found = await lookUp(execution, definition, seq);
+  switch (found.kind) {
+    case 'decided':
+      if (found.record.output === null) return { kind: 'nothing' };
+      return { kind: 'happened', result: await execution.host.serializer.decode(found.record.output) };
+    case 'nothing':
+      return found;
+    case 'failed':
+      execution.block('DATA_SOURCE_INVALID', why.NOT_DECIDED, why.asError(found.error));
+      return { kind: 'blocked' };
+    default:
+      return execution.denied(found);
+  }
 }
 
 async function run(

@@ -8,8 +8,9 @@ import { EventBuffer } from './event-buffer.js';
 import type { RunningExecution } from './execution-host.js';
 import type { RunningAttempt } from './running-attempt.js';
 import { TransactionEndedError } from '../errors/transaction-errors.js';
-import { asError } from './execution-errors.js';
+import * as why from './execution-errors.js';
 import { startDecodingResult } from './decoding.js';
+import { commitsElsewhere } from './transaction-lookup.js';
 import { accountedFor, checkpointOrRefusal, encodeFailures, recordOfEnd } from './run-step.js';
 import { runInScope } from './scope.js';
 import { runAttempts, type AttemptRun, type StepEnd } from './step-attempts.js';
@@ -32,10 +33,11 @@ export function runTransaction(
   args: unknown[],
 ): Promise<unknown> {
   const { seq, recorded } = execution.enter('transaction', definition.name);
-  // What is not recorded has had no effect: nobody has to be told when it begins.
-  return accountedFor({ execution, definition, self, args, seq, recorded }, () =>
-    runNumbered(execution, definition, self, args, seq, recorded),
-  );
+  return accountedFor({ execution, definition, self, args, seq, recorded }, (begins) => {
+    // What commits elsewhere may have without a record; a rollback asks. Else what is not recorded has had no effect.
+    if (recorded === undefined && commitsElsewhere(execution, definition)) begins?.();
+    return runNumbered(execution, definition, self, args, seq, recorded);
+  });
 }
 
 async function runNumbered(
@@ -103,11 +105,7 @@ async function recordFailure(
       return takeAdopted(execution, answer.record);
     case 'failed':
       // Neither decided nor recorded: it is for the next execution.
-      execution.block(
-        'DATA_SOURCE_INVALID',
-        'The failure of a transaction could not be decided in its data source.',
-        asError(answer.error),
-      );
+      execution.block('DATA_SOURCE_INVALID', why.NOT_DECIDED, why.asError(answer.error));
       throw answer.error;
     default:
       return execution.denied(answer);
@@ -161,7 +159,10 @@ class TransactionCall {
       modes: { isolation, readOnly },
       idleTimeoutMs,
       dataSource,
-      signal: attempt.signal,
+      // Made when it is asked for.
+      get signal() {
+        return attempt.signal;
+      },
       mayRun: () => execution.mayRunBody(),
       body: async (open) => {
         const buffer = new EventBuffer();

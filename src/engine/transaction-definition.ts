@@ -74,11 +74,6 @@ function refuseMisfits(options: object): void {
       );
     }
   }
-  if ('compensate' in options && 'dataSource' in options) {
-    throw new RegistrationError(
-      'A transaction of a data source takes no "compensate": it may have committed there before it is recorded here. Use onRollback.',
-    );
-  }
 }
 
 function checkIdleTimeout(ms: number): number {

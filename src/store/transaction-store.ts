@@ -17,7 +17,24 @@ export interface TransactionStore {
    * @throws StoreClosedError
    */
   decideFailure(failure: TransactionFailure): Promise<Exclude<TransactionAnswer, { readonly kind: 'recorded' }>>;
+  /** Whether such transactions commit in another database than the record's, so that they may have without a record. */
+  commitsElsewhere(call: Pick<TransactionJob, 'dataSource' | 'modes'>): boolean;
+  /**
+   * What has been decided of a call that commits elsewhere and has no record. None of an earlier owner is decided after that.
+   *
+   * @throws StoreClosedError
+   */
+  lookUp(
+    call: Pick<TransactionJob, 'ownership' | 'seq' | 'name' | 'dataSource' | 'modes' | 'signal'>,
+  ): Promise<TransactionLookup>;
 }
+
+export type TransactionLookup =
+  | { readonly kind: 'decided'; readonly record: StepRecord }
+  | { readonly kind: 'nothing' }
+  /** The data source could not be asked. */
+  | { readonly kind: 'failed'; readonly error: unknown }
+  | Denied;
 
 /** What a transaction failed with for good. */
 export interface TransactionFailure extends Pick<TransactionJob, 'ownership' | 'dataSource' | 'modes' | 'signal'> {

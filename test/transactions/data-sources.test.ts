@@ -13,6 +13,7 @@ import {
 } from '../../src/index.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { createBed, gate, waitUntil, type Bed } from '../support/launch.js';
+import { startPgProxyFor } from '../support/pg-proxy.js';
 
 let bed: Bed;
 let other: TestDatabase;
@@ -299,6 +300,51 @@ describe.each(['a pool', 'an adapter'] as const)('a data source in another datab
     expect(await effectsIn(elsewhere)).toEqual([]);
     await holdfast.close();
   });
+});
+
+test('a rollback undoes what has committed in another database and is not on record, and only that', async () => {
+  const app = defineDataSource('app', elsewhere);
+  const proxy = await startPgProxyFor(bed.database.url);
+  const arrived = gate();
+  const undone: unknown[] = [];
+  const write = (id: string, dataSource: typeof app) =>
+    runTransaction(
+      'write',
+      async () => {
+        await transaction(app).client.query('INSERT INTO effect VALUES ($1)', [id]);
+        if (id === 'second') arrived.open();
+        if (id === 'third') await new Promise(() => undefined);
+        return id;
+      },
+      { dataSource, idleTimeout: 300, compensate: (result: string) => Promise.resolve(void undone.push(result)) },
+    );
+  await elsewhere.query('TRUNCATE effect');
+  const first = await bed.launch({
+    workflows: [run],
+    dataSources: [app],
+    executorId: 'dies',
+    database: proxy.connectionString(bed.database.url),
+  });
+  const { id } = await start(first, async () => {
+    await write('first', app);
+    await Promise.all([write('second', app), write('third', app)]);
+  });
+  await arrived.opened;
+  const held = proxy.arm({ do: 'black-hole' }, /checkpoint_one|checkpoint_batch/);
+  await held.happened;
+  proxy.blackHoleAll();
+  await proxy.admit('refused');
+  await bed.expireLease('dies');
+  const second = await bed.launch({ workflows: [], dataSources: [app] });
+  await second.admin.cancel(id, { compensate: true });
+  await second.close();
+  const third = await bed.launch({ workflows: [run], dataSources: [app] });
+  await expect(third.handle(id).result()).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
+  expect(undone.sort()).toEqual(['first', 'second']);
+  expect(await effectsIn(elsewhere)).toEqual(['first', 'second']);
+  await third.close();
+  await first.close();
+  await proxy.close();
 });
 
 test('an adapter in another database without the table of completions is refused at launch, and told what to run', async () => {

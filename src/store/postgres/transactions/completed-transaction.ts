@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { TransactionEndedError } from '../../../errors/transaction-errors.js';
 import type { EventToAdd } from '../../event-to-add.js';
-import type { Ownership, StepRecord } from '../../store.js';
-import type { TransactionAnswer, TransactionJob } from '../../transaction-store.js';
+import type { Denied, Ownership, StepRecord } from '../../store.js';
+import type { TransactionAnswer, TransactionJob, TransactionLookup } from '../../transaction-store.js';
 import { BodyRun } from './body-run.js';
 import type { CompletionKey, Completions, KnownCompletion } from './completions.js';
 import { ask } from './data-sources.js';
@@ -83,6 +83,24 @@ export class CompletedTransactions {
     }
   }
 
+  /** What is decided of a call. Earlier owners are refused from then on, and waited for. */
+  async lookUp(ownership: Ownership, call: { readonly seq: number; readonly name: string }): Promise<LookupEnd> {
+    const { source, completions } = this.#options;
+    const key = await this.#options.keyOf(ownership, call.seq);
+    if (key === undefined) return LOST;
+    try {
+      if (!(await this.#enter(ownership, key))) return LOST;
+      const known = await ask(source, (open) => completions.begin(open, key));
+      if (known.answer === 'fenced') return LOST;
+      const answer: TransactionLookup =
+        known.answer === 'run' ? { kind: 'nothing' } : { kind: 'decided', record: recordOf(known, call) };
+      return { kind: 'settled', answer };
+    } catch (error) {
+      if (isPassing(error)) return { kind: 'again', because: 'unavailable', error };
+      return { kind: 'settled', answer: { kind: 'failed', error } };
+    }
+  }
+
   async #enter(ownership: Ownership, key: CompletionKey): Promise<boolean> {
     if (this.#entered.has(ownership)) return true;
     if (!(await ask(this.#options.source, (open) => this.#options.completions.enter(open, key)))) return false;
@@ -107,7 +125,9 @@ export class CompletedTransactions {
 }
 
 const DECIDING_IDLE_TIMEOUT_MS = 10_000;
-const LOST: TryEnd = { kind: 'settled', answer: { kind: 'lost' } };
+const LOST: TryEnd<Denied> = { kind: 'settled', answer: { kind: 'lost' } };
+
+type LookupEnd = TryEnd<TransactionLookup>;
 
 class Fenced extends Error {
   override readonly name = 'Fenced';
@@ -123,11 +143,17 @@ class Decided extends Error {
 
 function answerOf(
   known: Exclude<KnownCompletion, { readonly answer: 'run' }>,
-  { seq, name }: { readonly seq: number; readonly name: string },
+  call: { readonly seq: number; readonly name: string },
 ): TransactionAnswer {
   if (known.answer === 'fenced') return { kind: 'lost' };
-  const { output, error, events } = known;
-  const record: StepRecord = {
+  return { kind: 'to-record', record: recordOf(known, call), isOwn: false };
+}
+
+function recordOf(
+  { output, error, events }: Extract<KnownCompletion, { readonly answer: 'done' }>,
+  { seq, name }: { readonly seq: number; readonly name: string },
+): StepRecord {
+  return {
     seq,
     name,
     kind: 'transaction',
@@ -139,5 +165,4 @@ function answerOf(
     elapsedMs: 0,
     events: JSON.parse(events ?? '[]') as readonly EventToAdd[],
   };
-  return { kind: 'to-record', record, isOwn: false };
 }

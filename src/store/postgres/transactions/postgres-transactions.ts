@@ -7,6 +7,7 @@ import type {
   TransactionAnswer,
   TransactionFailure,
   TransactionJob,
+  TransactionLookup,
   TransactionStore,
 } from '../../transaction-store.js';
 import { askAgain } from '../ask-again.js';
@@ -78,7 +79,7 @@ export class PostgresTransactions implements TransactionStore {
 
   async decideFailure(failure: TransactionFailure): ReturnType<TransactionStore['decideFailure']> {
     const { ownership, dataSource, modes, record } = failure;
-    const elsewhere = dataSource === undefined || modes.readOnly ? undefined : this.#elsewhere.get(dataSource);
+    const elsewhere = this.#elsewhereOf({ dataSource, modes });
     if (elsewhere === undefined) return { kind: 'to-record', record, isOwn: true };
     const answer = await tryUntilSettled({ ...failure, name: record.name }, this.#options.closing, () => {
       this.#assertOpen();
@@ -86,6 +87,23 @@ export class PostgresTransactions implements TransactionStore {
     });
     if (answer.kind === 'recorded') throw new TypeError('A failure is not recorded by a transaction.');
     return answer;
+  }
+
+  commitsElsewhere(call: Parameters<TransactionStore['commitsElsewhere']>[0]): boolean {
+    return this.#elsewhereOf(call) !== undefined;
+  }
+
+  async lookUp(call: Parameters<TransactionStore['lookUp']>[0]): Promise<TransactionLookup> {
+    const elsewhere = this.#elsewhereOf(call);
+    if (elsewhere === undefined) return { kind: 'nothing' };
+    return tryUntilSettled<TransactionLookup>(call, this.#options.closing, () => {
+      this.#assertOpen();
+      return elsewhere.lookUp(call.ownership, call);
+    });
+  }
+
+  #elsewhereOf({ dataSource, modes }: Pick<TransactionJob, 'dataSource' | 'modes'>): CompletedTransactions | undefined {
+    return dataSource === undefined || modes.readOnly ? undefined : this.#elsewhere.get(dataSource);
   }
 
   #sourceOf({ dataSource }: TransactionJob): TransactionSource | undefined {
@@ -100,7 +118,7 @@ export class PostgresTransactions implements TransactionStore {
       const permission = job.mayRun();
       if (permission !== undefined) await permission;
       if (job.modes.readOnly) return await this.#read(job, source);
-      const elsewhere = job.dataSource === undefined ? undefined : this.#elsewhere.get(job.dataSource);
+      const elsewhere = this.#elsewhereOf(job);
       if (elsewhere !== undefined) return await elsewhere.oneTry(job, (marker) => this.#begin(job, marker));
       return await this.#join(job, source, turnFirst);
     } finally {

@@ -11,8 +11,8 @@ const FIRST_CONFLICT_DELAY_MS = 5;
 const LONGEST_CONFLICT_DELAY_MS = 1_000;
 
 /** What came of one try. */
-export type TryEnd =
-  | { readonly kind: 'settled'; readonly answer: TransactionAnswer }
+export type TryEnd<Answer = TransactionAnswer> =
+  | { readonly kind: 'settled'; readonly answer: Answer }
   /**
    * Nothing took effect, and another try may: it lost to another transaction, or to a write of this workflow; its connection
    * broke while the body ran; or none was to be had.
@@ -29,18 +29,18 @@ export type TryEnd =
  * After the first conflict a try takes the execution's turn before it begins: a checkpoint of a parallel step could otherwise
  * fail a transaction of one snapshot again and again.
  */
-export async function tryUntilSettled(
+export async function tryUntilSettled<Answer = TransactionAnswer>(
   job: Pick<TransactionJob, 'name' | 'signal'>,
   closing: AbortSignal,
-  oneTry: (options: { readonly turnFirst: boolean }) => Promise<TryEnd>,
-): Promise<TransactionAnswer> {
+  oneTry: (options: { readonly turnFirst: boolean }) => Promise<TryEnd<Answer>>,
+): Promise<Answer | { readonly kind: 'failed'; readonly error: unknown }> {
   let conflicts = 0;
   let lost = 0;
-  const ended = AbortSignal.any([job.signal, closing]);
   for (let attempt = 1; ; attempt++) {
     const end = await oneTry({ turnFirst: conflicts > 0 });
     if (end.kind === 'settled') return end.answer;
     if (job.signal.aborted) return { kind: 'failed', error: end.error };
+    const ended = AbortSignal.any([job.signal, closing]);
     switch (end.because) {
       case 'conflict':
         conflicts += 1;
