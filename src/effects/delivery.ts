@@ -1,6 +1,7 @@
 import type { OutboxEvent, OutboxHandler } from '../api/outbox.js';
 import { startDecoding } from '../engine/decoding.js';
 import type { Serializer } from '../engine/serializer.js';
+import { whatWasThrown } from '../engine/thrown.js';
 import { startTimer } from '../engine/timer.js';
 import { RetryableError } from '../errors/step-errors.js';
 import type { ClaimedEvent } from '../store/outbox-store.js';
@@ -43,8 +44,8 @@ export class Delivery {
       await payload.done;
       await this.#handle(this.#eventOf(payload.take()));
       return { kind: 'delivered' };
-    } catch (error) {
-      return this.#isInterrupted ? { kind: 'interrupted' } : { kind: 'failed', error };
+    } catch (thrown) {
+      return this.#isInterrupted ? { kind: 'interrupted' } : { kind: 'failed', error: whatWasThrown(thrown) };
     }
   }
 

@@ -160,7 +160,7 @@ export class Relay {
   async #fail(claimed: ClaimedEvent, error: unknown): Promise<void> {
     const { retries } = this.#parts.settings;
     const text = await this.#encodeError(error);
-    if (!isWorthRetrying(this.#parts.settings, error, claimed.attempts)) {
+    if (error instanceof NonRetryableError || !isWorthRetrying(this.#parts.settings, error, claimed.attempts)) {
       await this.#bury(claimed, { kind: 'dead', reason: 'REFUSED', error: text });
     } else if (claimed.attempts >= retries.maxAttempts) {
       await this.#bury(claimed, { kind: 'dead', reason: 'ATTEMPTS_EXHAUSTED', error: text });
@@ -207,10 +207,10 @@ export class Relay {
   }
 }
 
-/** A predicate that fails has not asked for another attempt; nor has an error that fails when it is looked at, such as a revoked proxy. */
+/** A predicate that fails has not asked for another attempt. */
 function isWorthRetrying({ retries }: RelaySettings, error: unknown, attempt: number): boolean {
   try {
-    return !(error instanceof NonRetryableError) && (retries.shouldRetry?.(error, attempt) ?? true);
+    return retries.shouldRetry?.(error, attempt) ?? true;
   } catch {
     return false;
   }

@@ -7,6 +7,9 @@ import {
 } from '../errors/workflow-errors.js';
 import type { RecordedStep, StepKind } from '../store/store.js';
 import type { BlockCode } from './attention-codes.js';
+import { asError } from './thrown.js';
+
+export { asError };
 
 // What an execution says of why it ends, each in one place.
 
@@ -87,7 +90,3 @@ export function unrecordable(error: unknown): [attention: BlockCode, detail: str
 
 /** Detail of a block: nobody can say what became of a transaction in another database. */
 export const NOT_DECIDED = 'What became of a transaction could not be found out in its data source.';
-
-export function asError(thrown: unknown): Error {
-  return thrown instanceof Error ? thrown : new Error(String(thrown));
-}

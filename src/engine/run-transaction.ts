@@ -217,7 +217,7 @@ class TransactionCall {
     } catch (error) {
       // One that has thrown has settled, or is about to.
       await Promise.resolve();
-      if (!user.isSettled) open.abandon(error instanceof Error ? error : new Error(String(error)), settled);
+      if (!user.isSettled) open.abandon(why.asError(error), settled);
       throw error;
     } finally {
       forget?.();

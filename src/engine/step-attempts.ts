@@ -4,6 +4,7 @@ import { AttemptContext, type AttemptSurroundings } from './attempt-context.js';
 import type { StepDefinition } from './definitions.js';
 import type { RetryPolicy } from './retry-policy.js';
 import type { RunningAttempt } from './running-attempt.js';
+import { whatWasThrown } from './thrown.js';
 import { startTimer } from './timer.js';
 
 /** What is run, and how often. */
@@ -77,7 +78,7 @@ export async function runAttempts(definition: StepAttempts, seq: number, host: A
       const events = taken instanceof Promise ? await taken : taken;
       return { kind: 'value', value, events, attempts: attempt, failures };
     } catch (thrown) {
-      error = thrown;
+      error = whatWasThrown(thrown);
     } finally {
       context.end();
     }

@@ -9,12 +9,12 @@ import { RegistrationError } from '../errors/usage-errors.js';
 import type { EventToAdd } from '../store/event-to-add.js';
 import { AttemptContext, idempotencyKey } from './attempt-context.js';
 import type { StepDefinition } from './definitions.js';
-import { asError } from './execution-errors.js';
 import type { RunningExecution } from './execution-host.js';
 import type { OpenCall } from './open-calls.js';
 import { runInScope } from './scope.js';
 import { retryDelayMs, wait, type Finding } from './step-attempts.js';
 import { stepMethod } from './step-method.js';
+import { asError, whatWasThrown } from './thrown.js';
 
 /** A step whose outcome is to be found out, as the workflow has called it. */
 export interface UnknownStep {
@@ -91,8 +91,8 @@ async function ask({ execution, definition, seq, self, args }: UnknownStep, ques
     );
     answer = await context.within(asked, reconcile.timeoutMs, 'A "reconcile"');
     events = await context.takeEvents();
-  } catch (error) {
-    return { kind: 'failed', error };
+  } catch (thrown) {
+    return { kind: 'failed', error: whatWasThrown(thrown) };
   } finally {
     context.end();
   }
@@ -100,20 +100,30 @@ async function ask({ execution, definition, seq, self, args }: UnknownStep, ques
 }
 
 function answerOf(answer: unknown, events: readonly EventToAdd[], name: string): Answer {
-  if (typeof answer === 'object' && answer !== null) {
-    const { happened, didNotHappen, stillUnknown } = answer as Readonly<Record<string, unknown>>;
-    const said = [happened, didNotHappen, stillUnknown].filter((part) => part !== undefined);
-    if (said.length === 1 && said[0] === true) {
-      if (didNotHappen === true) return { kind: 'did-not-happen' };
-      if (stillUnknown === true) return { kind: 'unknown' };
-      // A result that was forgotten would be recorded as undefined for ever.
-      if ('result' in answer) return { kind: 'happened', value: answer.result, events };
-    }
+  let cause: unknown;
+  try {
+    const said = saidBy(answer, events);
+    if (said !== undefined) return said;
+  } catch (thrown) {
+    // Something in it throws when it is looked at.
+    cause = thrown;
   }
   const error = new InvalidReconciliationError(
     `The "reconcile" of step "${name}" has to answer { happened: true, result }, { didNotHappen: true } or { stillUnknown: true }.`,
+    cause === undefined ? {} : { cause },
   );
   return { kind: 'invalid', error };
+}
+
+function saidBy(answer: unknown, events: readonly EventToAdd[]): Answer | undefined {
+  if (typeof answer !== 'object' || answer === null) return undefined;
+  const { happened, didNotHappen, stillUnknown } = answer as Readonly<Record<string, unknown>>;
+  const said = [happened, didNotHappen, stillUnknown].filter((part) => part !== undefined);
+  if (said.length !== 1 || said[0] !== true) return undefined;
+  if (didNotHappen === true) return { kind: 'did-not-happen' };
+  if (stillUnknown === true) return { kind: 'unknown' };
+  // A result that was forgotten would be recorded as undefined for ever.
+  return 'result' in answer ? { kind: 'happened', value: answer.result, events } : undefined;
 }
 
 function didNotHappen({ name }: StepDefinition, cause: unknown): StepDidNotHappenError {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import {
   continueAsNew,
   defineWorkflow,
@@ -24,9 +24,20 @@ import { createBed, gate, waitUntil, type Bed } from '../support/launch.js';
 // What becomes of a step whose outcome is unknown. The provider is an object outside of the database.
 
 let bed: Bed;
+/** What a test has launched: all of them together would use up the server's connections. */
+const launched: Holdfast[] = [];
 beforeAll(async () => {
-  bed = await createBed();
+  const made = await createBed();
+  bed = {
+    ...made,
+    launch: async (options) => {
+      const holdfast = await made.launch(options);
+      launched.push(holdfast);
+      return holdfast;
+    },
+  };
 });
+afterEach(() => Promise.all(launched.splice(0).map((holdfast) => holdfast.close())));
 afterAll(() => bed.close());
 
 interface Effects {
@@ -164,6 +175,22 @@ test('an ordinary error is the answer of the body: nobody is asked', async () =>
   expect(effects.questions).toEqual([]);
 });
 
+/** Even `instanceof` throws for it. */
+function revoked(): Error {
+  const { proxy, revoke } = Proxy.revocable(new Error('revoked'), {});
+  revoke();
+  return proxy;
+}
+
+test('what cannot be looked at is an error of the body like any other: recorded, and nobody is asked', async () => {
+  effects.body = () => Promise.reject(revoked());
+  const one = await run({ atMostOnce: true });
+  await expect(one.result).rejects.toThrow('cannot be looked at');
+  const { items } = await one.holdfast.admin.steps(one.workflowId);
+  expect(items).toMatchObject([{ name: 'charge', complete: true, attempts: 1 }]);
+  expect((await one.holdfast.admin.get(one.workflowId)).attention).toBeNull();
+});
+
 test('still unknown: asked again with growing waits, then blocked with what to do; a resume asks again', async () => {
   const one = await run(withReconcile());
   const { attention } = await blocked(one);
@@ -186,6 +213,19 @@ test.each<[string, () => Promise<Reconciliation<string>>, number]>([
   ['answers a result without saying that it happened', () => Promise.resolve({ result: 'x' } as never), 1],
   ['says that it happened and has no result', () => Promise.resolve({ happened: true } as never), 1],
   ['contradicts itself', () => Promise.resolve({ happened: true, result: 'x', didNotHappen: true } as never), 1],
+  ['throws what cannot be looked at', () => Promise.reject(revoked()), 3],
+  ['throws what has no text', () => Promise.reject(Object.create(null) as Error), 3],
+  [
+    'answers with what throws when it is read',
+    () =>
+      Promise.resolve({
+        get happened(): true {
+          throw new Error('not to be read');
+        },
+        result: 'x',
+      }),
+    1,
+  ],
   ['says that it did happen by a text', () => Promise.resolve({ happened: 'yes', result: 'x' } as never), 1],
 ])('a reconcile that %s never leads to a second run of the body', async (_, answer, questions) => {
   effects.answer = answer;

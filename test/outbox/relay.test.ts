@@ -78,7 +78,7 @@ describe('attempts', () => {
     await here.close();
   });
 
-  test('an error that fails when it is looked at makes its event dead, and harms nothing else', async () => {
+  test('an error that fails when it is looked at is tried again like any other, and harms nothing else', async () => {
     const { proxy, revoke } = Proxy.revocable(new Error('revoked'), {});
     revoke();
     const here = await relay({
@@ -88,6 +88,7 @@ describe('attempts', () => {
     });
     await adder.outbox.add('revoked', 1);
     await waitUntil(async () => (await inOutbox('revoked'))[0]?.state === 'dead', 'it is dead');
+    expect((await inOutbox('revoked'))[0]?.attempts).toBe(SOON.maxAttempts);
     await here.close();
   });
 
