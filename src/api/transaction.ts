@@ -4,7 +4,7 @@ import type { Duration } from './duration.js';
 import type { StepOptions } from './step-options.js';
 
 /** What `@Transaction` and `runTransaction` take: what a step takes, `reconcile` and `atMostOnce` excepted, and this. */
-export interface TransactionOptions extends Pick<StepOptions, 'name' | 'retries' | 'timeout'> {
+export interface TransactionOptions extends Pick<StepOptions, 'name' | 'retries' | 'timeout' | 'compensate'> {
   /** Default `read committed`, whatever the server's default is. */
   readonly isolation?: TransactionIsolation;
   /**

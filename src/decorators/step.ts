@@ -77,7 +77,8 @@ export function runStep<Result>(
 
 type UndoFunction<Result> = CompensateFunction<[], Result> | Compensate<CompensateFunction<[], Result>>;
 
-function undoOf(option: unknown): unknown {
+/** What the option `compensate` runs. */
+export function undoOf(option: unknown): unknown {
   return typeof option === 'object' && option !== null && 'run' in option ? option.run : option;
 }
 

@@ -4,6 +4,9 @@ import { runTransaction as runDurably } from '../engine/run-transaction.js';
 import { currentScope, durableExecution } from '../engine/scope.js';
 import { assertCanJoin } from '../engine/transaction-context.js';
 import { transactionDefinition, type TransactionDefinition } from '../engine/transaction-definition.js';
+import { checkStepMethod } from '../engine/step-method.js';
+import { InvalidArgumentError } from '../errors/admin-errors.js';
+import { undoOf } from './step.js';
 import { methodDecorator, type AsyncMethodDecorator } from './method-decorator.js';
 
 /**
@@ -27,14 +30,24 @@ import { methodDecorator, type AsyncMethodDecorator } from './method-decorator.j
  * @throws InvalidArgumentError, RegistrationError when the class is evaluated, for options that are not of the documented form.
  */
 export function Transaction(options: TransactionOptions = NO_OPTIONS): AsyncMethodDecorator {
-  return methodDecorator('Transaction', options.name, (name, body) => {
-    const definition = transactionDefinition(name, body, options);
-    const wrapper = function (this: unknown, ...args: unknown[]): unknown {
-      return callTransaction(definition, this, args);
-    };
-    attachDefinition(wrapper, definition);
-    return wrapper;
-  });
+  const compensate = undoOf(options.compensate);
+  return methodDecorator(
+    'Transaction',
+    options.name,
+    (name, body) => {
+      const definition = transactionDefinition(name, body, options);
+      const wrapper = function (this: unknown, ...args: unknown[]): unknown {
+        return callTransaction(definition, this, args);
+      };
+      attachDefinition(wrapper, definition);
+      return wrapper;
+    },
+    typeof compensate !== 'string'
+      ? undefined
+      : (name, holder) => {
+          checkStepMethod(compensate, holder, name, 'compensate');
+        },
+  );
 }
 
 /**
@@ -51,6 +64,11 @@ export function runTransaction<Result>(
   body: () => Promise<Result>,
   options: Omit<TransactionOptions, 'name'> = NO_OPTIONS,
 ): Promise<Result> {
+  if (typeof undoOf(options.compensate) === 'string') {
+    throw new InvalidArgumentError(
+      'runTransaction takes "compensate" as a function: it knows no class to look for a method in.',
+    );
+  }
   return callTransaction(transactionDefinition(name, body, options), undefined, []) as Promise<Result>;
 }
 

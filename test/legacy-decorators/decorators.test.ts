@@ -1,6 +1,16 @@
 import 'reflect-metadata';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { OutcomeUnknownError, Step, step, Workflow, type Reconciliation } from '../../src/index.js';
+import type { PoolClient } from 'pg';
+import {
+  OutcomeUnknownError,
+  runTransaction,
+  Step,
+  step,
+  Transaction,
+  transaction,
+  Workflow,
+  type Reconciliation,
+} from '../../src/index.js';
 import { createBed, type Bed } from '../support/launch.js';
 
 let bed: Bed;
@@ -138,4 +148,62 @@ test('a reconcile that the class does not have, or options that contradict each 
   expect(missing).toThrow(expect.objectContaining({ code: 'REGISTRATION_INVALID' }));
   expect(missingOfInstance).toThrow(expect.objectContaining({ code: 'REGISTRATION_INVALID' }));
   expect(contradiction).toThrow(expect.objectContaining({ code: 'INVALID_ARGUMENT' }));
+});
+
+class Ledger {
+  readonly undone: unknown[] = [];
+
+  constructor(readonly account: string) {}
+
+  @Transaction({ isolation: 'repeatable read' })
+  static async open(account: string): Promise<string> {
+    await transaction<PoolClient>().client.query('INSERT INTO ledger VALUES ($1, 0)', [account]);
+    return account;
+  }
+
+  @Transaction({ compensate: 'take' })
+  async add(cents: number): Promise<number> {
+    const text = 'UPDATE ledger SET cents = cents + $2 WHERE account = $1 RETURNING cents';
+    const { rows } = await transaction<PoolClient>().client.query<{ cents: number }>(text, [this.account, cents]);
+    return rows[0]?.cents ?? 0;
+  }
+
+  @Step()
+  async take(_sum: number, cents: number): Promise<void> {
+    this.undone.push(cents);
+    return Promise.resolve();
+  }
+
+  @Workflow({ name: 'legacy.ledger' })
+  async fill(fails: boolean): Promise<number> {
+    if (!fails) await Ledger.open(this.account);
+    const sum = await this.add(5);
+    if (fails) throw new RangeError('full');
+    return sum;
+  }
+}
+
+test('transactions are static and instance methods, and are compensated', async () => {
+  await bed.sql.query('CREATE TABLE ledger (account text PRIMARY KEY, cents int NOT NULL)');
+  const ledger = new Ledger('anna');
+  await bed.launch({ workflows: [{ name: 'ledger', instance: ledger }] });
+  expect(await ledger.fill(false)).toBe(5);
+  await expect(ledger.fill(true)).rejects.toMatchObject({ message: 'full' });
+  expect(ledger.undone).toEqual([5]);
+});
+
+test('a compensate of a transaction that is not there is refused', () => {
+  const missing = (): unknown => {
+    class Missing {
+      @Transaction({ compensate: 'nowhere' })
+      static async write(): Promise<void> {
+        await Promise.resolve();
+      }
+    }
+    return Missing;
+  };
+  expect(missing).toThrow(expect.objectContaining({ code: 'REGISTRATION_INVALID' }));
+  expect(() => runTransaction('write', () => Promise.resolve(), { compensate: 'nowhere' })).toThrow(
+    expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
+  );
 });
