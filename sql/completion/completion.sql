@@ -112,3 +112,7 @@ BEGIN
   RETURN v_forgotten;
 END
 $$;
+
+-- Which form of all this is here; read from the catalogue by the library, which replaces an older one and refuses a newer one. To be
+-- raised, together with COMPLETION_VERSION in completion-install.ts, with each change of this file.
+CREATE OR REPLACE FUNCTION completion_version() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 1';

@@ -354,6 +354,33 @@ test('an adapter in another database without the table of completions is refused
   });
 });
 
+test('an older table of completions is replaced by launch, or to be replaced by hand; a newer one is refused', async () => {
+  const schema = 'holdfast_versions';
+  const pool = defineDataSource('pool', elsewhere, { completionSchema: schema });
+  const adapter = defineDataSource('adapter', adapterOf(elsewhere), { completionSchema: schema });
+  const launch = async (source: typeof pool) => {
+    await (await bed.launch({ workflows: [run], dataSources: [source] })).close();
+  };
+  const setVersion = (version: number) =>
+    elsewhere.query(
+      `CREATE OR REPLACE FUNCTION ${schema}.completion_version() RETURNS integer LANGUAGE sql AS 'SELECT ${String(version)}'`,
+    );
+  const version = async () =>
+    (await elsewhere.query<{ v: number }>(`SELECT ${schema}.completion_version() AS v`)).rows[0]?.v;
+  await launch(pool);
+  const current = await version();
+  await launch(adapter);
+
+  await setVersion(0);
+  await expect(launch(adapter)).rejects.toMatchObject({ code: 'DATA_SOURCE_INVALID' });
+  await launch(pool);
+  expect(await version()).toBe(current);
+
+  await setVersion(1_000);
+  for (const source of [pool, adapter]) await expect(launch(source)).rejects.toMatchObject({ code: 'SCHEMA_TOO_NEW' });
+  expect(await version()).toBe(1_000);
+});
+
 test('a data source that was not given to launch is refused: at launch for methods, else at the call', async () => {
   const app = defineDataSource('stray', elsewhere);
   class Shop {

@@ -1,5 +1,6 @@
 import type { Driver } from '../../../drivers/driver.js';
 import { DEFAULT_COMPLETION_SCHEMA } from '../../../api/data-source.js';
+import { SchemaTooNewError } from '../../../errors/schema-errors.js';
 import { assertSchemaName } from '../migrate-schema-name.js';
 import { loadCompletionSql } from '../sql-files.js';
 
@@ -18,16 +19,35 @@ COMMIT;
 `;
 }
 
+/** What sql/completion/completion.sql calls itself. */
+export const COMPLETION_VERSION = 1;
+
+/** Answers with the version that is in the schema $1; 0 for none that this role can use. */
+export const READ_COMPLETION_VERSION = `SELECT coalesce(max(substring(f.prosrc FROM '[0-9]+')::int4), 0)::text AS reply
+  FROM pg_catalog.pg_proc f JOIN pg_catalog.pg_namespace n ON n.oid = f.pronamespace
+ WHERE n.nspname = $1::text AND f.proname = 'completion_version' AND pg_catalog.has_schema_privilege(n.oid, 'USAGE')`;
+
+/**
+ * Creates the table of completions and its functions, or replaces older ones.
+ * @throws SchemaTooNewError
+ */
 export async function installCompletions(driver: Driver, schema: string): Promise<void> {
   const sql = await loadCompletionSql();
   await driver.transaction(async (transaction) => {
-    const [found] = await transaction.query<{ is_there: boolean }>(
-      `SELECT to_regnamespace('"${schema}"') IS NOT NULL AND EXISTS (
-         SELECT FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
-          WHERE n.nspname = '${schema}' AND f.proname = 'record_completion') AS is_there`,
-    );
-    if (found?.is_there !== true) await transaction.query(statementsOf(schema, sql));
+    const [found] = await transaction.query<{ reply: string }>(READ_COMPLETION_VERSION, [schema]);
+    const version = Number(found?.reply ?? 0);
+    assertNotNewer(version, schema);
+    if (version < COMPLETION_VERSION) await transaction.query(statementsOf(schema, sql));
   });
+}
+
+/** @throws SchemaTooNewError */
+export function assertNotNewer(version: number, schema: string): void {
+  if (version <= COMPLETION_VERSION) return;
+  throw new SchemaTooNewError(
+    `The table of completions in schema "${schema}" is of a newer Holdfast: version ${String(version)}, this one knows ${String(COMPLETION_VERSION)}. Update the library.`,
+    { databaseVersion: version, libraryVersion: COMPLETION_VERSION },
+  );
 }
 
 /** One process at a time; a role that may not create schemas can use one that is there. */

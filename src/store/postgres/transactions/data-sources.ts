@@ -2,10 +2,16 @@ import { randomInt, randomUUID } from 'node:crypto';
 import type { DataSource, DataSourceAdapter } from '../../../api/data-source.js';
 import type { Driver } from '../../../drivers/driver.js';
 import { openDriver, type DriverTarget } from '../../../drivers/open-driver.js';
+import { SchemaTooNewError } from '../../../errors/schema-errors.js';
 import { DataSourceError } from '../../../errors/transaction-errors.js';
 import { assertSchemaName } from '../migrate-schema-name.js';
 import { AdapterSource } from './adapter-source.js';
-import { installCompletions } from './completion-install.js';
+import {
+  assertNotNewer,
+  COMPLETION_VERSION,
+  installCompletions,
+  READ_COMPLETION_VERSION,
+} from './completion-install.js';
 import { Completions } from './completions.js';
 import { DriverSource } from './driver-source.js';
 import type { SourceTransaction, TransactionSource } from './source.js';
@@ -66,7 +72,7 @@ async function open(dataSource: DataSource, options: DataSourcesOptions): Promis
     return { source, completions: new Completions(completionSchema), close };
   } catch (error) {
     await close();
-    if (error instanceof DataSourceError) throw error;
+    if (error instanceof DataSourceError || error instanceof SchemaTooNewError) throw error;
     throw new DataSourceError(`Data source "${name}" cannot be used: ${reasonOf(error)}`, { cause: error });
   }
 }
@@ -120,20 +126,12 @@ JOIN pg_class r ON r.relnamespace = n.oid AND r.relname = 'step_result'`,
 }
 
 async function assertInstalled(source: TransactionSource, name: string, schema: string): Promise<void> {
-  const isThere = await ask(
-    source,
-    async (open) =>
-      (await open.reply(
-        `SELECT (count(*) = 3)::text AS reply FROM pg_proc f JOIN pg_namespace n ON n.oid = f.pronamespace
- WHERE n.nspname = $1::text AND has_schema_privilege(n.oid, 'USAGE')
-   AND f.proname IN ('enter_completions', 'begin_completion', 'record_completion')`,
-        schema,
-      )) === 'true',
-  );
-  if (isThere) return;
+  const version = await ask(source, async (open) => Number(await open.reply(READ_COMPLETION_VERSION, schema)));
+  assertNotNewer(version, schema);
+  if (version === COMPLETION_VERSION) return;
   throw new DataSourceError(
     `Data source "${name}" is not Holdfast's own database, or its role may not write there, so that it needs the table of ` +
-      `completions in schema "${schema}", which is not there: run what renderCompletionSql("${schema}") returns, as the role that the data source has.`,
+      `completions in schema "${schema}", which is not there, or an older one: run what renderCompletionSql("${schema}") returns, as the role that the data source has.`,
   );
 }
 
