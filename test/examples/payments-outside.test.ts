@@ -92,6 +92,16 @@ test('a lookup tells what became of a key', async () => {
   expect((await ask('GET', '/charges?order=one', 'a')).body).toMatchObject({ kind: 'charged', charge: { cents: 500 } });
 });
 
+test('of a charge that is late a lookup knows nothing, and it finds the door shut if its order was closed meanwhile', async () => {
+  await open({ one: { charge: ['late'] } });
+  const charging = charge('a');
+  await waitUntil(() => written('trouble').length === 1, 'it is on its way');
+  expect((await ask('GET', '/charges?order=one', 'a')).body).toEqual({ kind: 'none' });
+  await ask('POST', '/closed-orders', 'c', { orderId: 'one' });
+  expect((await charging).status).toBe(409);
+  expect(written('turned-away')).toHaveLength(1);
+});
+
 test('a charge is given back once for each key of a refund', async () => {
   await open();
   const { chargeId } = (await charge('a')).body['charge'] as { chargeId: string };
@@ -188,6 +198,6 @@ test('troubles drawn by a seed are the same in any order, and as many as were as
   const again = [...orders].reverse().map((orderId) => seededTroubles(7, 0.2)('charge', orderId, 1));
   expect(again.reverse()).toEqual(drawn);
   expect(drawn.filter((trouble) => trouble !== undefined).length).toBeGreaterThan(100);
-  expect(new Set(drawn).size).toBe(7);
+  expect(new Set(drawn).size).toBe(8);
   expect(drawn).not.toEqual(orders.map((orderId) => seededTroubles(8, 0.2)('charge', orderId, 1)));
 });

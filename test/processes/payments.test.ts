@@ -3,6 +3,7 @@ import { compilePrograms, type Evidence, type Programs, runPaymentsCampaign } fr
 import { judgePayments } from '../campaigns/payments/judges/index.js';
 import type { Mutant } from '../campaigns/payments/mutants.js';
 import type { PaymentsOptions } from '../campaigns/payments/plan.js';
+import { sumUp, type Verdict } from '../campaigns/support/verdict.js';
 import { createTestDatabase } from '../support/database.js';
 
 // The campaign of docs/proof.md in small.
@@ -51,10 +52,17 @@ async function redJudges(options: PaymentsOptions, mutant?: Mutant): Promise<rea
     .map(({ judge }) => judge);
 }
 
+/** On a machine with much else to do too few may be struck. That shows nothing, so it is done again. */
+const MOST_RUNS = 3;
+
 test('workers are killed and paused between every two moments of a payment: by the provider’s ledger nobody pays twice, or for nothing', async () => {
-  const verdicts = judgePayments(await run(SMALL));
+  let verdicts: readonly Verdict[] = [];
+  for (let runs = 0; runs < MOST_RUNS && sumUp(verdicts) !== 'red'; runs++) {
+    verdicts = judgePayments(await run({ ...SMALL, seed: SMALL.seed + runs }));
+    if (sumUp(verdicts) === 'green') break;
+  }
   expect(verdicts.filter(({ is }) => is !== 'green')).toEqual([]);
-}, 150_000);
+}, 300_000);
 
 test('a shop that charges again under another key, and one that undoes nothing, are found', async () => {
   const [again, forNothing] = await Promise.all([

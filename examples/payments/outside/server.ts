@@ -9,6 +9,8 @@ import type { Trouble, Troubles } from './trouble.js';
 
 /** How late an answer is that comes late: later than the shop waits. */
 const SLOW_MS = 1_500;
+/** How long a request is on its way that is late. */
+const LATE_MS = 3_000;
 
 /** Where a request is: before anything has come of it, or carried out and not answered yet. */
 export type Moment = 'arrived' | 'done';
@@ -99,6 +101,7 @@ export class OutsideWorld {
       return;
     }
     if (trouble === 'slow') await this.#delay(request);
+    if (trouble === 'late') await pause(LATE_MS);
     const answer = this.#carryOut(request);
     await this.#onPassing({ ...passing, moment: 'done' });
     answerWith(response, answer, trouble);

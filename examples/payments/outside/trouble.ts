@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import type { RequestKind } from './ledger.js';
 
 /**
- * What can go wrong with a request. The caller of `lost`, `reply-lost`, `no-reply`, `error` and `error-after` knows the same
- * afterwards: nothing.
+ * What can go wrong with a request. The caller of these knows the same afterwards: nothing.
  */
 export type Trouble =
   /** Never arrives. No answer comes either. */
@@ -16,10 +15,12 @@ export type Trouble =
   | 'error'
   /** Answered with status 500, and carried out all the same. */
   | 'error-after'
-  /** Is carried out, but so late that nobody waits any more. */
-  | 'slow';
+  /** Is carried out, but so late that nobody waits any more; a lookup knows of it meanwhile. */
+  | 'slow'
+  /** Is on its way for so long that nobody waits any more; until it arrives, nobody knows of it. */
+  | 'late';
 
-const TROUBLES: readonly Trouble[] = ['lost', 'reply-lost', 'no-reply', 'error', 'error-after', 'slow'];
+const TROUBLES: readonly Trouble[] = ['lost', 'reply-lost', 'no-reply', 'error', 'error-after', 'slow', 'late'];
 
 /** Decides what goes wrong. `nth` counts the requests of that kind for that order, from 1. */
 export type Troubles = (request: RequestKind, orderId: string, nth: number) => Trouble | undefined;

@@ -119,7 +119,7 @@ async function play(
 /** How long an event may be under way after its order has ended. */
 const DELIVERY_MS = 30_000;
 /** How long nothing is to happen any more: what should not come at all would come by then. */
-const QUIET_MS = 1_000;
+const QUIET_MS = 3_500;
 
 /** Waits for the events of confirmed orders, and for a moment of quiet. */
 async function delivered(ledger: string, orders: readonly ToldOrder[]): Promise<void> {

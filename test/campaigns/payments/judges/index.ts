@@ -24,9 +24,12 @@ function judgeEnds({ orders, resumed }: Evidence): Verdict {
 
 function judgeMoney({ ledger, orders }: Evidence): readonly Verdict[] {
   const entries = (what: string): string => String(ledger.filter((entry) => entry.what === what).length);
+  const byClose = ledger.filter((entry) => entry.what === 'refunded' && entry.by === 'close').length;
   const numbers: Readonly<Record<string, string>> = {
     'charged-once': `${entries('charged')} charges, ${entries('refunded')} refunds`,
-    'charged-for-nothing': `${entries('closed')} orders closed, ${entries('turned-away')} late charges turned away`,
+    'charged-for-nothing':
+      `${entries('closed')} orders closed, ${String(byClose)} late charges given back with that, ` +
+      `${entries('turned-away')} turned away after it`,
     'confirmed-and-paid': `${entries('declined')} declined`,
     events: `${entries('notified')} deliveries`,
   };
