@@ -22,7 +22,8 @@
 --   SUCCESS                      done; p_resume refused          refused 'status'
 --
 -- refused 'unrecorded' (nothing is recorded under that number), 'kind' (no step; detail says what), 'recorded' (it has a result),
--- 'overtaken' (something was recorded after its error; detail says which number).
+-- 'overtaken' (something was recorded after its error; detail says which number), 'rollback' (to run it again, of a workflow that is
+-- being rolled back: no body is run there, and a step without an intent would be taken for one that did not happen).
 CREATE OR REPLACE FUNCTION repair_step(
   p_workflow_id text, p_nonce uuid, p_actor text, p_reason text, p_seq integer, p_repair text, p_output text, p_error text,
   p_resume boolean,
@@ -64,6 +65,9 @@ BEGIN
     detail := coalesce(v_failed.kind, v_intent.kind);
   ELSIF v_failed.output IS NOT NULL THEN
     refusal := 'recorded';
+  ELSIF p_repair = 'retry'
+        AND EXISTS (SELECT FROM step_result r WHERE r.workflow_id = p_workflow_id AND r.kind = 'rollback') THEN
+    refusal := 'rollback';
   ELSIF status_before = 'SUCCESS' AND v_is_again OR status_before = 'ERROR' AND p_resume AND v_failed.workflow_id IS NULL THEN
     refusal := 'status';
   ELSIF v_failed.workflow_id IS NOT NULL THEN

@@ -198,7 +198,7 @@ export interface RewindRequest extends ControlRequest {
  * - `failed`: its effect is not there, and `error` is what the workflow's code gets.
  * - `didNotHappen`: its effect is not there. Its body is run again.
  * - `skip`: whatever became of it, the workflow goes on with `result` (default: undefined). The record shows 0 attempts.
- * - `retry`: whatever became of it, its body is run again, under the idempotency key that it had.
+ * - `retry`: whatever became of it, its body is run again, under the idempotency key that it had. Refused in a rollback.
  */
 export type StepRepair =
   | { readonly happened: true; readonly result: unknown }

@@ -59,6 +59,12 @@ function refusalError(verb: ControlVerb, workflowId: string, status: string, ref
       return new StepRecordedError(
         `Workflow "${workflowId}" has gone on from the error of that step (with number ${refusal.by}). Rewind or fork it to run the step again.`,
       );
+    case 'rollback':
+      return new WorkflowStateError(
+        `Workflow "${workflowId}" is being rolled back, which runs no step again. Record whether this one happened, or undo it by hand ` +
+          'and record that with admin.skipCompensation.',
+        { status, verb },
+      );
     case 'owned':
       return new WorkflowStateError(
         `A live execution owns workflow "${workflowId}". Wait until it is blocked or has ended, or cancel it first.`,

@@ -39,8 +39,13 @@ export class Compensations {
   readonly #done: Compensation[] = [];
   /** Called, and no result known. */
   readonly #open = new Map<number, Compensation>();
+  /** Numbers of those that this execution runs, or is about to. */
+  readonly #underWay = new Set<number>();
   readonly #onSettled = new Set<() => void>();
   #functions = 0;
+  /** How many functions of one name are registered before the call of one number: the last number alone, since they come in order. */
+  readonly #places = new Map<string, number>();
+  #placesSeq = -1;
 
   /** Whether there is, or may be, something to undo. */
   get areNeeded(): boolean {
@@ -59,13 +64,16 @@ export class Compensations {
    */
   async track<Result>(
     compensation: Extract<Compensation, { readonly kind: 'step' }>,
-    recorded: RecordedStep | undefined,
+    { recorded, mayHaveBegun }: { readonly recorded: RecordedStep | undefined; readonly mayHaveBegun: boolean },
     execution: { readonly isRunning: boolean },
     work: (begins: () => void) => Promise<Result>,
   ): Promise<Result> {
     const { seq } = compensation;
-    const begins = (): void => void this.#open.set(seq, compensation);
-    if (recorded !== undefined) begins();
+    const begins = (): void => {
+      this.#open.set(seq, compensation);
+      this.#underWay.add(seq);
+    };
+    if (mayHaveBegun) this.#open.set(seq, compensation);
     try {
       const result = await work(begins);
       this.#close(seq, compensation);
@@ -87,15 +95,16 @@ export class Compensations {
     }
     this.#functions += 1;
     const { name } = body;
-    const place = this.#done.filter(
-      (other) => other.kind === 'function' && other.seq === seq && other.name === name,
-    ).length;
+    if (seq !== this.#placesSeq) this.#places.clear();
+    this.#placesSeq = seq;
+    const place = this.#places.get(name) ?? 0;
+    this.#places.set(name, place + 1);
     this.#done.push({ kind: 'function', seq, name, place, body });
   }
 
-  /** Resolves when no step is open any more; after `ms` at the latest, or when the execution is over. */
+  /** Resolves when no step is under way any more; after `ms` at the latest, or when the execution is over. */
   settled(ms: number, execution: { onGone(callback: () => void): () => void }): Promise<void> {
-    if (this.#open.size === 0) return Promise.resolve();
+    if (this.#underWay.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
       const settle = (): void => {
         this.#onSettled.delete(settle);
@@ -111,8 +120,9 @@ export class Compensations {
 
   #close(seq: number, done: Compensation | undefined): void {
     this.#open.delete(seq);
+    this.#underWay.delete(seq);
     if (done !== undefined) this.#done.push(done);
-    if (this.#open.size > 0) return;
+    if (this.#underWay.size > 0) return;
     for (const callback of this.#onSettled) callback();
     this.#onSettled.clear();
   }

@@ -69,8 +69,10 @@ export interface RunningExecution {
   blockUnrecordable(error: unknown): void;
   /** It rolls the workflow back: what is not on record is never answered. */
   readonly isRollback: boolean;
-  /** What there is to undo. */
+  /** What there is to undo, as far as the code has come. */
   readonly compensations: Compensations;
+  /** Whether there is something to undo, or the code has not come far enough to say. */
+  readonly mayHaveToUndo: boolean;
   /**
    * Gives the workflow up, to be rolled back and then to end with this encoded error. Compensable steps that are under way are waited
    * for, though not for long: nobody would know their end. Never rejects.

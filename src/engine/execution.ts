@@ -146,11 +146,7 @@ export class Execution implements RunningExecution {
       return;
     }
     if (deadlineInMs !== null) {
-      this.#cancelDeadline = startTimer(deadlineInMs, () => {
-        this.#timeOut().catch((error: unknown) => {
-          this.blockUnrecordable(error);
-        });
-      });
+      this.#cancelDeadline = startTimer(deadlineInMs, () => void this.#timeOut());
     }
     let outcome: OutcomeRecord;
     try {
@@ -163,8 +159,13 @@ export class Execution implements RunningExecution {
     }
     const left = await this.#replay.end();
     if (left !== undefined) this.#block(why.otherPath(this.workflowId, left, 'the code ended without asking for it'));
-    else if (outcome.error === null || !this.compensations.areNeeded) await this.#finish(outcome);
+    else if (outcome.error === null || !this.mayHaveToUndo) await this.#finish(outcome);
     else await this.beginRollback('failed', outcome.error);
+  }
+
+  /** Whether there is something to undo, or the code has not come far enough to say. */
+  get mayHaveToUndo(): boolean {
+    return !this.#replay.isFollowed || this.compensations.areNeeded;
   }
 
   async beginRollback(cause: RollbackCause, error: string): Promise<void> {
@@ -173,7 +174,8 @@ export class Execution implements RunningExecution {
     await this.compensations.settled(IN_FLIGHT_MS, this);
     if (!this.isRunning) return;
     this.#isMute = true;
-    const rollback = { seq: this.#nextSeq, cause, error };
+    // The deadline may have passed before a replay has come to the last number on record.
+    const rollback = { seq: Math.max(this.#nextSeq, this.#replay.lastSeq + 1), cause, error };
     const write = (): Promise<WriteAnswer> => this.host.store.beginRollback(this.ownership, rollback);
     await this.#end(why.rollsBack(), { kind: 'rolling-back' }, write);
   }
@@ -260,7 +262,7 @@ export class Execution implements RunningExecution {
     const seq = this.#nextSeq++;
     // The way out of a long history is open at its limit, too.
     if (kind !== 'continue') enterHistory(seq - this.#start.firstSeq, this.workflowId, this.host.logger);
-    const recorded = this.#replay.find(seq);
+    const recorded = this.#replay.ask(seq);
     if (recorded === undefined) return { seq, recorded };
     const found = why.otherCall(recorded, kind, name, childId);
     if (found === undefined) return { seq, recorded };
@@ -381,16 +383,20 @@ export class Execution implements RunningExecution {
 
   async #timeOut(): Promise<void> {
     const error = why.timedOut(this.workflowId);
-    const outcome = await failureOf(error, this.host.serializer);
+    const outcome = await failureOf(error, this.host.serializer).catch((unfit: unknown) => {
+      this.blockUnrecordable(unfit);
+    });
+    if (outcome === undefined) return;
     // Before the code has come to rest, nobody knows what there is to undo.
     this.#isTimedOut = true;
-    await within(this.#replay.whenAtRest(), LATE_CODE_MS);
-    if (!this.#replay.isOver || this.compensations.areNeeded)
-      await this.beginRollback('timed-out', outcome.error ?? '');
+    await within(this.#replay.whenFollowed(), LATE_CODE_MS);
+    if (this.mayHaveToUndo) await this.beginRollback('timed-out', outcome.error ?? '');
     else await this.#finish(outcome, error);
   }
 
   #finish(found: OutcomeRecord, reason?: Error): Promise<void> {
+    // Before a rollback, steps are waited for: what the code comes to meanwhile counts no more.
+    if (this.#isFrozen) return Promise.resolve();
     // Also a step of an earlier execution that this one has not come to: its time was up before. A rollback says so itself.
     const mayBeOpen = this.leavesUnknown || (this.#rollback === undefined && hasOpenStep(this.#start.history));
     const outcome = mayBeOpen ? { ...found, attention: found.attention ?? 'OUTCOME_UNKNOWN' } : found;

@@ -28,9 +28,14 @@ export class Replay {
   readonly #called = new Map<number, Called>();
   readonly #liveCalls: (() => void)[] = [];
   readonly #onlookers: (() => void)[] = [];
+  readonly #followers: (() => void)[] = [];
   readonly #onStall: (next: RecordedStep) => void;
   #cursor = 0;
   #lastSeq = -1;
+  /** The highest number of a step whose body may have begun, and of which no end is on record; -1 for none. */
+  #lastOpenStep = -1;
+  /** The highest number that the code has come to. */
+  #asked = -1;
   #pumping = false;
   #stall: NodeJS.Timeout | undefined;
   #standing: AbortController | undefined;
@@ -39,6 +44,7 @@ export class Replay {
     for (const step of history) {
       this.#bySeq.set(step.seq, step);
       this.#lastSeq = Math.max(this.#lastSeq, step.seq);
+      if (step.kind === 'step' && !step.complete) this.#lastOpenStep = Math.max(this.#lastOpenStep, step.seq);
     }
     this.#ordered = history.filter((step) => step.complete || step.kind === 'start' || step.kind === 'enqueue');
     this.#onStall = onStall;
@@ -50,6 +56,14 @@ export class Replay {
    */
   get isOver(): boolean {
     return this.#cursor >= this.#ordered.length && this.#liveCalls.length === 0;
+  }
+
+  /**
+   * Whether it is over, and the code has also come to the steps that have begun and have no end on record: by then it is where it was.
+   * Nothing hands those out, and code may come to them late, after something that is not durable.
+   */
+  get isFollowed(): boolean {
+    return this.isOver && this.#asked >= this.#lastOpenStep;
   }
 
   /** The highest number under which something is recorded; -1 for none. */
@@ -64,6 +78,13 @@ export class Replay {
 
   find(seq: number): RecordedStep | undefined {
     return this.#bySeq.get(seq);
+  }
+
+  /** The code has come to the call of this number. Returns what is recorded for it. */
+  ask(seq: number): RecordedStep | undefined {
+    this.#asked = Math.max(this.#asked, seq);
+    this.#tellFollowers();
+    return this.find(seq);
   }
 
   /**
@@ -114,27 +135,43 @@ export class Replay {
     await nextTurn();
   }
 
+  /** The same, when the code has also come to the steps that have no end on record. */
+  async whenFollowed(): Promise<void> {
+    if (!this.isFollowed) {
+      await new Promise<void>((resolve) => {
+        this.#followers.push(resolve);
+      });
+    }
+    await nextTurn();
+  }
+
   /**
-   * For a replay that is only to bring the code where it was: resolves when everything recorded has been handed out and the code has come to
-   * rest; at once when the code has ended, or stands still, without asking for something, which is returned.
-   * Rejects when it is stopped.
+   * For a replay that is only to bring the code where it was: resolves when it is followed and the code has come to rest; when the code has
+   * ended, or stands still, without asking for something, that is returned. Rejects when it is stopped.
    */
   async settled(ended: Promise<unknown>): Promise<RecordedStep | undefined> {
     const left = ended.then(() => this.end());
     for (let seen = -1; !this.isOver && seen < this.#cursor;) {
       seen = this.#cursor;
-      const standing = (this.#standing = new AbortController());
-      const { signal } = standing;
-      await Promise.race([this.whenAtRest(), left, pause(REPLAY_STALL_MS, undefined, { signal })]);
-      standing.abort();
+      await this.#orStall(this.whenAtRest(), left);
     }
+    // What the code has left running in the background comes to them when it likes, also when the code has ended.
+    if (this.isOver && !this.isFollowed) await this.#orStall(this.whenFollowed());
     await nextTurn();
-    return this.isOver ? undefined : this.next;
+    return this.isFollowed ? undefined : (this.next ?? this.find(this.#lastOpenStep));
+  }
+
+  async #orStall(...awaited: readonly Promise<unknown>[]): Promise<void> {
+    const standing = (this.#standing = new AbortController());
+    const { signal } = standing;
+    await Promise.race([...awaited, pause(REPLAY_STALL_MS, undefined, { signal })]);
+    standing.abort();
   }
 
   /** Drops everything: nobody will be answered. */
   stop(): void {
     this.#onlookers.length = 0;
+    this.#followers.length = 0;
     this.#standing?.abort();
     clearTimeout(this.#stall);
     this.#called.clear();
@@ -145,6 +182,11 @@ export class Replay {
   /** The replay is over: with its last result, or, where calls wait for that, once they have been let through. */
   #tellOnlookers(): void {
     for (const tell of this.#onlookers.splice(0)) tell();
+    this.#tellFollowers();
+  }
+
+  #tellFollowers(): void {
+    if (this.#followers.length > 0 && this.isFollowed) for (const tell of this.#followers.splice(0)) tell();
   }
 
   /** A macrotask lies between two results: by then the code that got the first one has come to rest. */

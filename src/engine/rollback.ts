@@ -228,7 +228,7 @@ async function resultOf(
   if (step.output !== null) return { kind: 'happened', result: await serializer.decode(step.output) };
   const error: unknown = step.error === null ? undefined : await serializer.decode(step.error);
   if (step.complete && !isDoubtful(error)) return { kind: 'nothing' };
-  if (definition.reconcile === undefined) return blockUnknown(execution, definition, seq, error);
+  if (definition.reconcile === undefined) return blockUnknown(execution, definition, step, error);
   const open: OpenCall = { reject: nobody };
   const found = await findOut({ execution, open, definition, seq, self, args }, error, Math.max(step.attempts, 1));
   return found.kind === 'happened' ? { kind: 'happened', result: found.value } : { kind: 'nothing' };
@@ -324,11 +324,20 @@ async function fail(
   );
 }
 
-function blockUnknown(execution: RunningExecution, { name }: StepDefinition, seq: number, cause: unknown): StepResult {
+function blockUnknown(
+  execution: RunningExecution,
+  { name }: StepDefinition,
+  { seq, complete }: RecordedStep,
+  cause: unknown,
+): StepResult {
   const key = idempotencyKey(execution.workflowId, seq, name);
   const detail =
     `Step "${name}" (number ${String(seq)}, idempotency key ${key}) is to be undone, but nobody knows whether it happened: it has no "reconcile" to ask. ` +
-    'Find out, and record it with admin.repairStep; or undo it by hand and record that with admin.skipCompensation. Then resume the workflow.';
+    // The workflow has gone on from a recorded error, which therefore never changes.
+    (complete
+      ? 'Find out; undo it by hand if it happened; record with admin.skipCompensation that this is done. '
+      : 'Find out, and record it with admin.repairStep; or undo it by hand and record that with admin.skipCompensation. ') +
+    'Then resume the workflow.';
   const error = new OutcomeUnknownError(detail, cause === undefined ? {} : { cause: why.asError(cause) });
   execution.block('OUTCOME_UNKNOWN', detail, error);
   return { kind: 'blocked' };

@@ -23,12 +23,13 @@ export function runStep(
   args: unknown[],
 ): Promise<unknown> {
   const { seq, recorded } = execution.enter('step', definition.name);
-  return accountedFor({ execution, definition, self, args, seq, recorded }, (begins) =>
-    runNumbered(execution, open, definition, self, args, seq, recorded, begins),
+  return accountedFor(
+    { execution, definition, self, args, seq, recorded, mayHaveBegun: recorded !== undefined },
+    (begins) => runNumbered(execution, open, definition, self, args, seq, recorded, begins),
   );
 }
 
-/** Keeps account of a step that has to be undone when the workflow is rolled back. `work` says when the step may begin to have its effect. */
+/** Keeps account of a step that has to be undone when the workflow is rolled back. `work` says when the step begins. */
 export function accountedFor(
   call: {
     readonly execution: RunningExecution;
@@ -37,13 +38,15 @@ export function accountedFor(
     readonly args: unknown[];
     readonly seq: number;
     readonly recorded: RecordedStep | undefined;
+    /** By an earlier execution. */
+    readonly mayHaveBegun: boolean;
   },
-  work: (begins?: () => void) => Promise<unknown>,
+  work: (begins: (() => void) | undefined) => Promise<unknown>,
 ): Promise<unknown> {
-  const { execution, definition, self, args, seq, recorded } = call;
-  if (definition.compensate === undefined) return work();
+  const { execution, definition, self, args, seq } = call;
+  if (definition.compensate === undefined) return work(undefined);
   const compensation = { kind: 'step', seq, name: definition.name, definition, self, args } as const;
-  return execution.compensations.track(compensation, recorded, execution, work);
+  return execution.compensations.track(compensation, call, execution, work);
 }
 
 async function runNumbered(
@@ -103,7 +106,7 @@ export async function checkpointOrRefusal(execution: RunningExecution, record: S
 /** The body begins when its intent is on record. One that is there already, without a result, is of a run that was interrupted. */
 async function runWithIntent(call: StepCall, recorded: RecordedStep | undefined): Promise<StepEnd> {
   const { execution, open, definition, seq } = call;
-  call.assertMethods();
+  assertMethods(execution, definition, call.self);
   if (recorded === undefined) {
     await recordStepIntent(execution, open, definition, seq);
     return runAttempts(definition, seq, call);
@@ -153,19 +156,18 @@ class StepCall implements AttemptHost, UnknownStep {
   whatHappened(error: unknown, attempt: number): Promise<Finding> | undefined {
     return leavesUnknown(this.definition, error) ? findOut(this, error, attempt) : undefined;
   }
+}
 
-  /** What is found missing only after a crash would be found too late. */
-  assertMethods(): void {
-    const { definition, execution, self } = this;
-    const { name, reconcile, compensate } = definition;
-    try {
-      if (reconcile !== undefined) stepMethod(reconcile.source, self, name, 'reconcile');
-      if (compensate !== undefined) compensationBody(compensate, name, self);
-    } catch (error) {
-      if (!(error instanceof RegistrationError)) throw error;
-      execution.block(error.code, error.message, error);
-      throw error;
-    }
+/** What is found missing only after a crash, or when it is to be undone, would be found too late. */
+export function assertMethods(execution: RunningExecution, definition: StepDefinition, self: unknown): void {
+  const { name, reconcile, compensate } = definition;
+  try {
+    if (reconcile !== undefined) stepMethod(reconcile.source, self, name, 'reconcile');
+    if (compensate !== undefined) compensationBody(compensate, name, self);
+  } catch (error) {
+    if (!(error instanceof RegistrationError)) throw error;
+    execution.block(error.code, error.message, error);
+    throw error;
   }
 }
 

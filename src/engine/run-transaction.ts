@@ -11,7 +11,7 @@ import { TransactionEndedError } from '../errors/transaction-errors.js';
 import * as why from './execution-errors.js';
 import { startDecodingResult } from './decoding.js';
 import { commitsElsewhere } from './transaction-lookup.js';
-import { accountedFor, checkpointOrRefusal, encodeFailures, recordOfEnd } from './run-step.js';
+import { accountedFor, assertMethods, checkpointOrRefusal, encodeFailures, recordOfEnd } from './run-step.js';
 import { runInScope } from './scope.js';
 import { runAttempts, type AttemptRun, type StepEnd } from './step-attempts.js';
 import type { TransactionDefinition } from './transaction-definition.js';
@@ -33,11 +33,11 @@ export function runTransaction(
   args: unknown[],
 ): Promise<unknown> {
   const { seq, recorded } = execution.enter('transaction', definition.name);
-  return accountedFor({ execution, definition, self, args, seq, recorded }, (begins) => {
-    // What commits elsewhere may have without a record; a rollback asks. Else what is not recorded has had no effect.
-    if (recorded === undefined && commitsElsewhere(execution, definition)) begins?.();
-    return runNumbered(execution, definition, self, args, seq, recorded);
-  });
+  // What commits elsewhere may have without a record; a rollback asks. Else what is not recorded has had no effect.
+  const mayHaveBegun = recorded !== undefined || commitsElsewhere(execution, definition);
+  return accountedFor({ execution, definition, self, args, seq, recorded, mayHaveBegun }, (begins) =>
+    runNumbered(execution, definition, self, args, seq, recorded, begins),
+  );
 }
 
 async function runNumbered(
@@ -47,10 +47,14 @@ async function runNumbered(
   args: unknown[],
   seq: number,
   recorded: RecordedStep | undefined,
+  begins: (() => void) | undefined,
 ): Promise<unknown> {
   if (recorded !== undefined) return execution.replayed(recorded);
   const replaying = execution.replayOver();
   if (replaying !== undefined) await replaying;
+  assertMethods(execution, definition, self);
+  // What is not on record in the end has had no effect; but it may be committing at the moment at which the workflow fails.
+  begins?.();
   const call = new TransactionCall(execution, definition, seq, self, args);
   const end = await runAttempts(definition, seq, {
     workflowId: execution.workflowId,

@@ -79,7 +79,7 @@ export class Watchdog {
       await this.#write(execution, (store) => store.markStuck(ownership, detail));
       return;
     }
-    if (execution.compensations.areNeeded) {
+    if (execution.mayHaveToUndo) {
       await execution.beginRollback('failed', stalledError);
       return;
     }

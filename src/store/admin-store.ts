@@ -128,6 +128,8 @@ export type ControlRefusal =
   | { readonly kind: 'recorded' }
   /** The workflow has gone on from the step's error: `by` is the number of something recorded later. */
   | { readonly kind: 'overtaken'; readonly by: string }
+  /** The step is to be run again, and the workflow is being rolled back. */
+  | { readonly kind: 'rollback' }
   /** A live execution owns the workflow. */
   | { readonly kind: 'owned' }
   /** A workflow that has not ended waits for this one, or may ask for its outcome. */

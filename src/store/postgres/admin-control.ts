@@ -201,6 +201,8 @@ function refusalOf({ refusal, detail }: ControlRow): ControlRefusal {
       return { kind: 'kind', found: detail ?? '' };
     case 'overtaken':
       return { kind: 'overtaken', by: detail ?? '' };
+    case 'rollback':
+      return { kind: 'rollback' };
     case 'compensation':
     case 'exists':
     case 'status':

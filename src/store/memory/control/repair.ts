@@ -3,6 +3,7 @@ import type { WorkflowStatus } from '../../../api/workflow-handle.js';
 import { findExecutor } from '../executors.js';
 import type { MemoryDatabase } from '../memory-database.js';
 import { raiseVersion } from '../record-result.js';
+import { markerOf } from '../rollback.js';
 import type { AuditRow, IntentRow, ResultRow, Workflow } from '../tables.js';
 import { unknownOutcomes } from '../unknown.js';
 import { recordControl, type Act } from './audit.js';
@@ -39,13 +40,14 @@ function isOwned(db: MemoryDatabase, { ownerToken, executorId, incarnation }: Wo
 
 function refusalOf(
   workflow: Workflow,
-  { seq, resume }: RepairOptions,
+  { seq, repair, resume }: RepairOptions,
   found: ResultRow | IntentRow | undefined,
 ): ControlRefusal | undefined {
   if (found === undefined) return { kind: 'unrecorded' };
   if (found.kind !== 'step') return { kind: 'kind', found: found.kind };
   const isResult = 'output' in found;
   if (isResult && found.output !== null) return { kind: 'recorded' };
+  if (repair === 'retry' && markerOf(workflow) !== undefined) return { kind: 'rollback' };
   if (workflow.status === 'SUCCESS' && (isResult || resume)) return { kind: 'status' };
   if (workflow.status === 'ERROR' && resume && !isResult) return { kind: 'status' };
   const by = isResult ? recordedAfter(workflow, seq, found.recordVersion) : undefined;

@@ -3,6 +3,7 @@ import { compareBytes } from '../byte-order.js';
 import { retakeDeduplication } from '../deduplication.js';
 import type { MemoryDatabase } from '../memory-database.js';
 import { raiseVersion } from '../record-result.js';
+import { markerOf } from '../rollback.js';
 import { endOwnership } from '../start.js';
 import type { AuditRow, Workflow } from '../tables.js';
 import { recordControl, type Act } from './audit.js';
@@ -37,6 +38,7 @@ export function resumeTree(db: MemoryDatabase, workflowIds: readonly string[], o
 
 /** Children that are to end with this parent, and whose outcome it has not recorded yet; see unresolved_children. */
 export function unresolvedChildren(db: MemoryDatabase, parent: Workflow): string[] {
+  if (markerOf(parent) !== undefined) return [];
   const resolved = new Set([...parent.results.values()].map(({ childId }) => childId));
   const started = [...parent.intents.values()].map(({ childId }) => childId).filter((childId) => childId !== null);
   return [...new Set(started)].filter((childId) => {
