@@ -146,7 +146,9 @@ export class Execution implements RunningExecution {
       return;
     }
     if (deadlineInMs !== null) {
-      this.#cancelDeadline = startTimer(deadlineInMs, () => void this.#timeOut());
+      this.#cancelDeadline = startTimer(deadlineInMs, () => {
+        this.#timeOut().catch(this.blockUnrecordable.bind(this));
+      });
     }
     let outcome: OutcomeRecord;
     try {
@@ -383,10 +385,7 @@ export class Execution implements RunningExecution {
 
   async #timeOut(): Promise<void> {
     const error = why.timedOut(this.workflowId);
-    const outcome = await failureOf(error, this.host.serializer).catch((unfit: unknown) => {
-      this.blockUnrecordable(unfit);
-    });
-    if (outcome === undefined) return;
+    const outcome = await failureOf(error, this.host.serializer);
     // Before the code has come to rest, nobody knows what there is to undo.
     this.#isTimedOut = true;
     await within(this.#replay.whenFollowed(), LATE_CODE_MS);
@@ -462,8 +461,7 @@ export class Execution implements RunningExecution {
   }
 
   #warn(message: string, error: unknown): void {
-    const code = codeOf(error);
-    this.host.logger.warn(message, { workflowId: this.workflowId, code });
+    this.host.logger.warn(message, { workflowId: this.workflowId, code: codeOf(error) });
   }
 
   /** From here on nothing is called or written, and whatever was open is rejected. */
