@@ -36,7 +36,7 @@ export const ATTENTION_GUIDES = {
   COMPENSATION_FAILED: {
     meaning: 'A compensation failed for good. Those after it have not run.',
     whatToDo:
-      'Mend its cause, then admin.resume, which tries it again; or undo the step by hand, record that, and resume.',
+      'Mend its cause, then admin.resume, which tries it again; or undo the step by hand, record that with admin.skipCompensation, and resume.',
   },
   WRITE_REFUSED: {
     meaning: 'The database refuses what the workflow has to record, and the error about that, too.',

@@ -7,11 +7,14 @@ import {
   type Holdfast,
   NonRetryableError,
   onRollback,
+  outbox,
   runStep,
   runTransaction,
   sleep,
+  Step,
   Transaction,
   transaction,
+  Workflow,
 } from '../../src/index.js';
 import { createBed, gate, waitUntil, type Bed } from '../support/launch.js';
 
@@ -33,9 +36,14 @@ const waiting = defineWorkflow('waiting', async (): Promise<void> => {
 
 let bed: Bed;
 let holdfast: Holdfast;
+let desk: Desk;
 beforeAll(async () => {
   bed = await createBed();
-  holdfast = await bed.launch({ workflows: [run, waiting], queues: [{ name: 'closed' }] });
+  desk = new Desk('ada');
+  holdfast = await bed.launch({
+    workflows: [run, waiting, { name: 'desk', instance: desk }],
+    queues: [{ name: 'closed' }, { name: 'narrow', concurrency: 1 }],
+  });
   await holdfast.queues.pause('closed');
 });
 afterAll(() => bed.close());
@@ -102,6 +110,47 @@ test('a transaction that commits while its workflow fails is undone', async () =
   await expect(handle.result()).rejects.toThrow('enough');
   const { rowCount } = await bed.sql.query('SELECT FROM sale');
   expect(ledger).toEqual(rowCount === 0 ? [] : ['undo sell']);
+});
+
+class Desk {
+  readonly #by: string;
+
+  constructor(by: string) {
+    this.#by = by;
+  }
+
+  @Step({ compensate: 'giveBack' })
+  async take(seat: string): Promise<string> {
+    await note(`${this.#by} takes ${seat}`);
+    return `T-${seat}`;
+  }
+
+  async giveBack(ticket: string, seat: string): Promise<void> {
+    await outbox.add('seats', { free: seat }, { key: seat });
+    await note(`${this.#by} gives back ${ticket}`);
+  }
+
+  @Workflow()
+  async sell(seat: string): Promise<void> {
+    await this.take(seat);
+    throw new Error(`no ${seat}`);
+  }
+}
+
+test('in a queue with one slot: methods of an instance undo what it did, with its fields; what they add to the outbox is there once', async () => {
+  const handles = [];
+  for (const seat of ['1A', '1B']) {
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- named here, not called
+    handles.push(await holdfast.enqueue(desk.sell, { queue: 'narrow', workflowId: seat, instance: 'desk' }, seat));
+  }
+  for (const handle of handles) await expect(handle.result()).rejects.toThrow(`no ${handle.workflowId}`);
+  expect(ledger.toSorted()).toEqual(
+    ['1A', '1B'].flatMap((seat) => [`ada gives back T-${seat}`, `ada takes ${seat}`]).toSorted(),
+  );
+  const { rows } = await bed.sql.query(
+    "SELECT event_key FROM holdfast.outbox_event WHERE topic = 'seats' ORDER BY event_key",
+  );
+  expect(rows).toEqual([{ event_key: '1A' }, { event_key: '1B' }]);
 });
 
 class Till {
