@@ -14,11 +14,12 @@ const STARTED_AHEAD = 1_000;
 const POOL_SIZE = 10;
 
 /**
- * What PostgreSQL gives to one client on one connection, or on a pool. Four loops, each closed and alone:
+ * What PostgreSQL gives to one client on one connection, or on a pool. Five loops, each closed and alone:
  *
  * - `commit`: insert one small row, prepared. The floor of any durable write: a round trip, a transaction, a flush of the WAL.
  * - `checkpoint`: record one step after another through the protocol's function.
- * - `transaction`: what a `@Transaction` writes, by hand: BEGIN, a row, a record of it, COMMIT; on a pool as large as Holdfast's.
+ * - `transaction`: BEGIN, a row, a record of it, COMMIT, on a pool as large as Holdfast's. Nothing is checked.
+ * - `checked-transaction`: the same with the writes that a `@Transaction` makes: the record under a check of token and version.
  * - `workflow`: start, checkpoints, complete: every commit that a workflow makes, in sequence.
  */
 await hostSubject(launch);
@@ -46,8 +47,10 @@ async function launch(): Promise<HostedSubject> {
     }
   };
 
-  const recordTransactions = async (steps: number): Promise<void> => {
-    const workflowId = randomUUID();
+  const inTransactions = async (
+    steps: number,
+    record: (connection: pg.PoolClient, index: number) => Promise<unknown>,
+  ): Promise<void> => {
     for (let index = 0; index < steps; index++) {
       const connection = await pool.connect();
       await connection.query('BEGIN');
@@ -56,11 +59,7 @@ async function launch(): Promise<HostedSubject> {
         text: 'INSERT INTO public.floor (value) VALUES ($1)',
         values: [String(index)],
       });
-      await connection.query({
-        name: 'record',
-        text: 'INSERT INTO public.record (workflow_id, seq, name, output) VALUES ($1, $2, $3, $4)',
-        values: [workflowId, index, 'insert', String(index)],
-      });
+      await record(connection, index);
       await connection.query('COMMIT');
       connection.release();
       meter.steps++;
@@ -85,8 +84,21 @@ async function launch(): Promise<HostedSubject> {
         if (workflow === undefined) throw new Error('Starting ahead started nothing.');
         return recordSteps(workflow, steps);
       }
-      case 'transaction':
-        return recordTransactions(steps);
+      case 'transaction': {
+        const workflowId = randomUUID();
+        return inTransactions(steps, (connection, index) =>
+          connection.query({
+            name: 'record',
+            text: 'INSERT INTO public.record (workflow_id, seq, name, output) VALUES ($1, $2, $3, $4)',
+            values: [workflowId, index, 'insert', String(index)],
+          }),
+        );
+      }
+      case 'checked-transaction': {
+        const [workflow] = await protocol.start(1);
+        if (workflow === undefined) throw new Error('Starting a workflow started nothing.');
+        return inTransactions(steps, (connection) => protocol.recordByHand(connection, workflow));
+      }
       case 'workflow': {
         const [workflow] = await protocol.start(1);
         if (workflow === undefined) throw new Error('Starting a workflow started nothing.');

@@ -92,6 +92,33 @@ export class BareProtocol {
     workflow.seq++;
   }
 
+  /** What a checkpoint writes, and its check, in one statement of the transaction that is open. */
+  async recordByHand(connection: pg.PoolClient, workflow: BareWorkflow): Promise<void> {
+    const { rowCount } = await connection.query({
+      name: 'record_by_hand',
+      text: `WITH owned AS (
+               UPDATE holdfast.workflow_status
+                  SET record_version = record_version + 1, updated_at = clock_timestamp()
+                WHERE workflow_id = $1 AND owner_token = $2 AND record_version = $3
+               RETURNING workflow_id, record_version, epoch, updated_at)
+             INSERT INTO holdfast.step_result (workflow_id, seq, name, kind, output, attempts, record_version, epoch, nonce,
+                                               started_at, completed_at)
+             SELECT workflow_id, $4, $5, 'transaction', $6, 1, record_version, epoch, $7, updated_at, updated_at FROM owned`,
+      values: [
+        workflow.id,
+        workflow.token,
+        workflow.version,
+        workflow.seq,
+        'insert',
+        String(workflow.seq),
+        randomUUID(),
+      ],
+    });
+    if (rowCount !== 1) throw new Error('The record was refused.');
+    workflow.version++;
+    workflow.seq++;
+  }
+
   async complete(workflow: BareWorkflow): Promise<void> {
     const { rows } = await this.#client.query({
       name: 'complete_batch',

@@ -21,11 +21,12 @@ export type Message =
  * - `queued`: enqueue a workflow, wait for its result; in the process that runs it.
  * - `queued-remotely`: the same with a client that shares nothing with the executor but the database.
  * - `drain`: enqueue many workflows, wait until all have ended.
- * - `transaction`: start a workflow each of whose steps is a `@Transaction` that inserts a row; of the bare client, the same two
+ * - `transaction`: start a workflow each of whose steps is a `@Transaction` that inserts a row; of the bare client, two
  *   inserts, row and record, in transactions by hand.
- * - `checkpoint`, `commit`: only known to the bare client, see `bare-loop.ts`.
+ * - `checkpoint`, `commit`, `checked-transaction`: only known to the bare client, see `bare-loop.ts`.
  */
-export type Work = 'workflow' | 'transaction' | 'queued' | 'queued-remotely' | 'drain' | 'checkpoint' | 'commit';
+export type Work =
+  'workflow' | 'transaction' | 'queued' | 'queued-remotely' | 'drain' | 'checkpoint' | 'commit' | 'checked-transaction';
 
 export interface LoadOrder {
   readonly work: Work;

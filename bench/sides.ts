@@ -18,7 +18,7 @@ export const PROGRAMS: Readonly<Record<SideName, string>> = {
  * transactions it has a pool. The peer's transactions are not measured.
  */
 export function worksOf(side: SideName, { work, concurrency }: Scenario): readonly Work[] {
-  if (work === 'transaction') return side === 'dbos' ? [] : [work];
+  if (work === 'transaction') return side === 'dbos' ? [] : side === 'bare' ? [work, 'checked-transaction'] : [work];
   if (side !== 'bare') return [work];
   return work === 'workflow' && concurrency === 1 ? ['commit', 'checkpoint', 'workflow'] : [];
 }

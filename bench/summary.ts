@@ -76,7 +76,8 @@ export function compare(scenarios: readonly Scenario[], measurements: readonly M
     return [
       ...against('dbos', 'dbos', scenario.work, scenario.targets.dbos),
       ...against('bare checkpoint', 'bare', 'checkpoint', scenario.targets.bareCheckpoint),
-      ...against('bare transaction', 'bare', 'transaction', scenario.targets.bareTransaction),
+      ...against('bare transaction', 'bare', 'transaction', undefined),
+      ...against('bare checked-transaction', 'bare', 'checked-transaction', scenario.targets.checkedTransaction),
       ...against('bare workflow', 'bare', 'workflow', undefined),
     ];
   });
