@@ -25,6 +25,7 @@ beforeAll(async () => {
   holdfast = await bed.launch({
     workflows: [run, child],
     suspendAfter: 50,
+    pollInterval: 50,
     queues: [{ name: 'paused', concurrency: 1 }],
   });
 });
@@ -255,7 +256,11 @@ test('a suspended workflow whose deadline passes is rolled back', async () => {
     await act('a');
     await receive('never');
   };
-  const handle = await holdfast.start(run, { workflowId: 'deadline', timeout: 600 });
+  const handle = await holdfast.start(run, { workflowId: 'deadline', timeout: '1h' });
+  await statusIs('deadline', 'SUSPENDED');
+  await bed.sql.query(
+    `UPDATE holdfast.workflow_status SET deadline = clock_timestamp(), wake_at = clock_timestamp() WHERE workflow_id = 'deadline'`,
+  );
   await expect(handle.result()).rejects.toMatchObject({ code: 'WORKFLOW_TIMEOUT' });
   expect(ledger).toEqual(['a', 'undo a']);
 });
