@@ -205,6 +205,7 @@ export class Replay {
       clearTimeout(this.#stall);
       for (const resolve of this.#liveCalls.splice(0)) resolve();
       this.#tellOnlookers();
+      this.#tellFollowers();
       return;
     }
     const called = this.#called.get(next.seq);
@@ -223,6 +224,7 @@ export class Replay {
     this.#cursor += 1;
     called.resolve();
     if (this.isOver) this.#tellOnlookers();
+    this.#tellFollowers();
     if (this.#called.size > 0 || this.#liveCalls.length > 0) this.#pump();
   }
 }

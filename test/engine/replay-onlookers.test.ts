@@ -38,3 +38,14 @@ test('who begins to look while such calls are let through is told, too', async (
   await live;
   expect(replay.isOver).toBe(true);
 });
+
+// A suspended workflow whose deadline passed began its rollback only after the time that late code gets.
+test('who waits until the code is where it was is told with the last recorded result, whatever the code asks for next', async () => {
+  const replay = replayOf([recorded]);
+  const seen: string[] = [];
+  const followed = replay.whenFollowed().then(() => seen.push('followed'));
+  expect(replay.ask(recorded.seq)).toBe(recorded);
+  await replay.turnOf(recorded).then(() => seen.push('recorded'));
+  await followed;
+  expect(seen).toEqual(['recorded', 'followed']);
+});
