@@ -18,13 +18,24 @@ afterAll(() => bench.close());
 
 type Effect = 'ENQUEUED' | 'CANCELLED' | 'unchanged' | 'refused' | 'gone' | 'new one';
 
-const VERBS = ['cancel', 'resume', 'rewind', 'fork', 'delete', 'delete by force'] as const;
+/** With the heads of their columns. */
+const COLUMNS = {
+  cancel: '`cancel`',
+  resume: '`resume`',
+  rewind: '`rewind`',
+  fork: '`fork`',
+  delete: '`delete`',
+  'delete by force': '`delete`, `force: true`',
+} as const;
+type Verb = keyof typeof COLUMNS;
+const VERBS = Object.keys(COLUMNS) as readonly Verb[];
 
 /** The documentation's table is the specification. */
 const ROWS = tableRows('docs/admin.md', '## Every operation in every status');
 
-function effectOf(verb: (typeof VERBS)[number], status: WorkflowStatus): Effect {
-  const cell = ROWS.find(([first]) => first === `\`${status}\``)?.[VERBS.indexOf(verb) + 1] ?? '';
+function effectOf(verb: Verb, status: WorkflowStatus): Effect {
+  const column = ROWS[0]?.indexOf(COLUMNS[verb]) ?? -1;
+  const cell = ROWS.find(([first]) => first === `\`${status}\``)?.[column] ?? '';
   const stated = /^`?(ENQUEUED|CANCELLED|unchanged|refused|deleted|new one)\b/.exec(cell)?.[1];
   if (stated === undefined) throw new Error(`The table has no effect of ${verb} on ${status}.`);
   return stated === 'deleted' ? 'gone' : (stated as Effect);

@@ -443,9 +443,11 @@ test('C12 a shutdown gives all back at once; another executor goes on with the s
   const workflowIds = Array.from({ length: 5 }, (_, index) => `shut down ${String(index)}`);
   await Promise.all(workflowIds.map((workflowId) => leaver.start(run, { workflowId, maxAttempts: 1 })));
   await waitUntil(() => bodies.size === 5, 'all run');
-  // One of them has another owner by now.
+  // One of them has another owner by now. In one transaction: a claim in between would find its attempts used up.
+  await bed.sql.query('BEGIN');
   await giveBack(bed.sql, 'shut down 0');
   await bed.sql.query(`UPDATE holdfast.workflow_status SET attempts = 0 WHERE workflow_id = 'shut down 0'`);
+  await bed.sql.query('COMMIT');
   const taker = await launch({ workflows: [run], executorId: 'taker', pollInterval: 10 });
   await waitUntil(async () => (await statusRow(bed.sql, 'shut down 0')).status === 'SUCCESS', 'the taker has one');
   const before = await statusRow(bed.sql, 'shut down 0');
