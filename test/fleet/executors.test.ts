@@ -443,12 +443,19 @@ test('C12 a shutdown gives all back at once; another executor goes on with the s
   const workflowIds = Array.from({ length: 5 }, (_, index) => `shut down ${String(index)}`);
   await Promise.all(workflowIds.map((workflowId) => leaver.start(run, { workflowId, maxAttempts: 1 })));
   await waitUntil(() => bodies.size === 5, 'all run');
-  // One of them has another owner by now. In one transaction: a claim in between would find its attempts used up.
+  // One of them has another owner by now: due when that one is there, so that the claim of the leaver's launch does not take it.
+  const delay = (by: string) =>
+    bed.sql.query(
+      `UPDATE holdfast.workflow_status SET status = 'DELAYED', attempts = 0, wake_at = clock_timestamp() + $1::interval
+        WHERE workflow_id = 'shut down 0'`,
+      [by],
+    );
   await bed.sql.query('BEGIN');
   await giveBack(bed.sql, 'shut down 0');
-  await bed.sql.query(`UPDATE holdfast.workflow_status SET attempts = 0 WHERE workflow_id = 'shut down 0'`);
+  await delay('1 hour');
   await bed.sql.query('COMMIT');
   const taker = await launch({ workflows: [run], executorId: 'taker', pollInterval: 10 });
+  await delay('0');
   await waitUntil(async () => (await statusRow(bed.sql, 'shut down 0')).status === 'SUCCESS', 'the taker has one');
   const before = await statusRow(bed.sql, 'shut down 0');
   await leaver.close();
