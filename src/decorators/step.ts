@@ -10,8 +10,8 @@ import {
 } from '../engine/definitions.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { durableExecution } from '../engine/scope.js';
-import { checkStepMethod } from '../engine/step-method.js';
 import { methodDecorator } from './method-decorator.js';
+import { methodCheck, namesMethods } from './method-options.js';
 import type { StepDecorator } from './step-decorator.js';
 
 /**
@@ -30,8 +30,6 @@ export function Step<
   Reconcile extends ReconcileOption | undefined = undefined,
   Undo extends CompensateOption | undefined = undefined,
 >(options: StepOptions<Reconcile, Undo> = {}): StepDecorator<Reconcile, Undo> {
-  const { reconcile } = options;
-  const compensate = undoOf(options.compensate);
   return methodDecorator(
     'Step',
     options.name,
@@ -43,12 +41,7 @@ export function Step<
       attachDefinition(wrapper, definition);
       return wrapper;
     },
-    typeof reconcile !== 'string' && typeof compensate !== 'string'
-      ? undefined
-      : (name, holder) => {
-          checkStepMethod(reconcile, holder, name, 'reconcile');
-          checkStepMethod(compensate, holder, name, 'compensate');
-        },
+    methodCheck(options),
   );
 }
 
@@ -67,7 +60,7 @@ export function runStep<Result>(
     'name'
   > = NO_OPTIONS,
 ): Promise<Result> {
-  if (typeof options.reconcile === 'string' || typeof undoOf(options.compensate) === 'string') {
+  if (namesMethods(options)) {
     throw new InvalidArgumentError(
       'runStep takes "reconcile" and "compensate" as functions: it knows no class to look for a method in.',
     );
@@ -76,11 +69,6 @@ export function runStep<Result>(
 }
 
 type UndoFunction<Result> = CompensateFunction<[], Result> | Compensate<CompensateFunction<[], Result>>;
-
-/** What the option `compensate` runs. */
-export function undoOf(option: unknown): unknown {
-  return typeof option === 'object' && option !== null && 'run' in option ? option.run : option;
-}
 
 function callStep(definition: StepDefinition, self: unknown, args: unknown[]): unknown {
   const execution = durableExecution();

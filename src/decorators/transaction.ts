@@ -4,10 +4,9 @@ import { runTransaction as runDurably } from '../engine/run-transaction.js';
 import { currentScope, durableExecution } from '../engine/scope.js';
 import { assertCanJoin } from '../engine/transaction-context.js';
 import { transactionDefinition, type TransactionDefinition } from '../engine/transaction-definition.js';
-import { checkStepMethod } from '../engine/step-method.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
-import { undoOf } from './step.js';
 import { methodDecorator, type AsyncMethodDecorator } from './method-decorator.js';
+import { methodCheck, namesMethods } from './method-options.js';
 
 /**
  * Makes a method a transaction: called from a workflow, its body runs in one database transaction together with the record of its
@@ -30,7 +29,6 @@ import { methodDecorator, type AsyncMethodDecorator } from './method-decorator.j
  * @throws InvalidArgumentError, RegistrationError when the class is evaluated, for options that are not of the documented form.
  */
 export function Transaction(options: TransactionOptions = NO_OPTIONS): AsyncMethodDecorator {
-  const compensate = undoOf(options.compensate);
   return methodDecorator(
     'Transaction',
     options.name,
@@ -42,11 +40,7 @@ export function Transaction(options: TransactionOptions = NO_OPTIONS): AsyncMeth
       attachDefinition(wrapper, definition);
       return wrapper;
     },
-    typeof compensate !== 'string'
-      ? undefined
-      : (name, holder) => {
-          checkStepMethod(compensate, holder, name, 'compensate');
-        },
+    methodCheck({ compensate: options.compensate }),
   );
 }
 
@@ -64,7 +58,7 @@ export function runTransaction<Result>(
   body: () => Promise<Result>,
   options: Omit<TransactionOptions, 'name'> = NO_OPTIONS,
 ): Promise<Result> {
-  if (typeof undoOf(options.compensate) === 'string') {
+  if (namesMethods({ compensate: options.compensate })) {
     throw new InvalidArgumentError(
       'runTransaction takes "compensate" as a function: it knows no class to look for a method in.',
     );

@@ -116,7 +116,9 @@ export interface RunningExecution {
    * be suspended. `dueInMs`: when it ends by itself at the latest.
    */
   waiting<Result>(wait: Wait, until: Promise<Result>, dueInMs?: number): Promise<Result>;
-  /** Calls back once, when nothing can be called any more. Returns how to take that back. */
+  /** Fires when nothing can be called any more. */
+  readonly signal: AbortSignal;
+  /** Calls back once, at the same moment. Returns how to take that back. */
   onGone(callback: (reason: Error) => void): () => void;
 }
 

@@ -86,21 +86,15 @@ async function recordFailure(
 ): Promise<unknown> {
   const { record, thrown } = await recordOfEnd(execution, definition, seq, end, startedAt);
   const { settings } = definition;
-  const gone = new AbortController();
-  const forget = execution.onGone((reason) => {
-    gone.abort(reason);
-  });
-  const answer = await execution
-    .write(
-      execution.host.transactions.decideFailure({
-        ownership: execution.ownership,
-        dataSource: settings.dataSource,
-        modes: settings,
-        signal: gone.signal,
-        record,
-      }),
-    )
-    .finally(forget);
+  const answer = await execution.write(
+    execution.host.transactions.decideFailure({
+      ownership: execution.ownership,
+      dataSource: settings.dataSource,
+      modes: settings,
+      signal: execution.signal,
+      record,
+    }),
+  );
   execution.assertRunning();
   switch (answer.kind) {
     case 'to-record':

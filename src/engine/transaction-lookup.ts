@@ -17,15 +17,11 @@ export async function lookUp(
   definition: TransactionDefinition,
   seq: number,
 ): Promise<TransactionLookup> {
-  const gone = new AbortController();
-  const forget = execution.onGone((reason) => {
-    gone.abort(reason);
-  });
-  const { ownership, host } = execution;
+  const { ownership, host, signal } = execution;
   const { name } = definition;
-  const found = await execution
-    .write(host.transactions.lookUp({ ownership, seq, name, signal: gone.signal, ...settingsOf(definition) }))
-    .finally(forget);
+  const found = await execution.write(
+    host.transactions.lookUp({ ownership, seq, name, signal, ...settingsOf(definition) }),
+  );
   execution.assertRunning();
   return found;
 }

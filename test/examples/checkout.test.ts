@@ -1,11 +1,11 @@
-import { spawn } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { waitUntil } from '../support/launch.js';
+import { expectCleanEnd, runExample, type Run } from './support/run-example.js';
 
 let database: TestDatabase;
 let folder: string;
@@ -26,36 +26,16 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-interface Run {
-  readonly exitCode: number | null;
-  readonly output: string;
-  /** The process group in which the program and its workers ran. */
-  readonly group: number;
-}
-
-/** Runs the example as `npm start` does, in a process group of its own; `onOutput` may interfere. */
-function runExample(
+/** Runs the example as `npm start` does; `onOutput` may interfere. */
+function runCheckout(
   args: readonly string[],
   databaseUrl: string,
   onOutput?: (output: string, group: number) => void,
 ): Promise<Run> {
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, ['--import', 'tsx', 'examples/checkout/main.ts', ...args], {
-      env: { ...process.env, DATABASE_URL: databaseUrl, TMPDIR: scratch },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
-    const group = child.pid ?? 0;
-    let output = '';
-    const collect = (chunk: Buffer): void => {
-      output += chunk.toString();
-      onOutput?.(output, group);
-    };
-    child.stdout.on('data', collect);
-    child.stderr.on('data', collect);
-    child.on('close', (exitCode) => {
-      resolve({ exitCode, output, group });
-    });
+  return runExample({
+    command: ['examples/checkout/main.ts', ...args],
+    environment: { DATABASE_URL: databaseUrl, TMPDIR: scratch },
+    onOutput,
   });
 }
 
@@ -69,22 +49,8 @@ function order(id: string, changes: object = {}): string {
   return JSON.stringify({ id, item: 'Tea pot', quantity: 1, cents: 4_990, ...changes });
 }
 
-function isAlive(group: number): boolean {
-  try {
-    return process.kill(-group, 0);
-  } catch {
-    return false;
-  }
-}
-
-async function expectNothingLeft({ group }: Run): Promise<void> {
-  // The loader's compiler, a process of its own, hears of the end of the program a moment later.
-  await waitUntil(() => !isAlive(group), 'no process of its group lives');
-  // The loader keeps its cache there, and so does the embedded server, where its user cannot run the installed binaries.
-  const files = (await readdir(scratch)).filter(
-    (name) => !name.startsWith('tsx-') && !/^holdfast-postgres-\d/.test(name),
-  );
-  expect(files, 'its temporary directory is empty').toEqual([]);
+async function expectNothingLeft(run: Run): Promise<void> {
+  await expectCleanEnd(run, scratch);
   const client = new pg.Client({ connectionString: database.url });
   await client.connect();
   try {
@@ -103,7 +69,7 @@ async function expectNothingLeft({ group }: Run): Promise<void> {
 }
 
 test('the sample is told to its end: kill, zombie, cancel, and everything recorded ran once', async () => {
-  const run = await runExample([], database.url);
+  const run = await runCheckout([], database.url);
   for (const line of [
     'A-1001 is just being charged; the others are being packed.',
     'A-1001: epoch 1 → 2, continued from charge (kept reserve).',
@@ -126,7 +92,7 @@ test('the sample is told to its end: kill, zombie, cancel, and everything record
 });
 
 test('one order is enough, on an embedded PostgreSQL that it sets up and removes', async () => {
-  const run = await runExample(['--orders', await ordersFile(order('only'))], '');
+  const run = await runCheckout(['--orders', await ordersFile(order('only'))], '');
   expect(run.output).toContain('Records go to an embedded PostgreSQL');
   expect(run.output.match(/Skipped: no order is left for it\./g)).toHaveLength(2);
   expect(run.output).toContain('OK: 1 order succeeded; each of 4 recorded steps');
@@ -156,7 +122,7 @@ test('lines of a hostile file are reported with their numbers and skipped, the g
     [order('two\u2028lines')],
   ];
   const content = Buffer.concat(lines.flatMap(([text]) => [Buffer.from(text), Buffer.from('\n')]));
-  const run = await runExample(['--orders', await ordersFile(content)], database.url);
+  const run = await runCheckout(['--orders', await ordersFile(content)], database.url);
   for (const [, report] of lines) if (report !== undefined) expect(run.output).toContain(report);
   expect(run.output).toContain('5 orders, 12 lines skipped.');
   expect(run.output).toContain(`🦀 "it's" \\ %s $1 --`);
@@ -169,7 +135,7 @@ test('lines of a hostile file are reported with their numbers and skipped, the g
 
 test('a file without a usable order ends with a message and exit code 1', async () => {
   for (const content of ['', '\ufeff\r\n\r\n', 'nonsense\n']) {
-    const run = await runExample(['--orders', await ordersFile(content)], database.url);
+    const run = await runCheckout(['--orders', await ordersFile(content)], database.url);
     expect(run.output).toContain('has no usable order.');
     expect(run.exitCode).toBe(1);
     await expectNothingLeft(run);
@@ -183,13 +149,13 @@ test.each<[what: string, args: string[], exitCode: number, text: string]>([
   ['an argument that is no option', ['orders.jsonl'], 2, 'Usage: npm start'],
   ['a request for help', ['--help'], 0, 'Usage: npm start'],
 ])('%s gets an answer', async (_, args, exitCode, text) => {
-  const run = await runExample(args, database.url);
+  const run = await runCheckout(args, database.url);
   expect(run.output).toContain(text);
   expect(run.exitCode).toBe(exitCode);
 });
 
 test('a database that cannot be reached gets an answer that does not repeat the password', async () => {
-  const run = await runExample([], 'postgresql://someone:open-sesame@127.0.0.1:1/nowhere');
+  const run = await runCheckout([], 'postgresql://someone:open-sesame@127.0.0.1:1/nowhere');
   expect(run.output).toContain('The database of DATABASE_URL cannot be used');
   expect(run.output).not.toContain('open-sesame');
   expect(run.exitCode).toBe(1);
@@ -201,7 +167,7 @@ test.each([
   ['Worker B carries on', 'SIGTERM', 143],
 ] as const)('ended at "%s" by %s, it leaves nothing behind', async (moment, signal, exitCode) => {
   let ended = false;
-  const run = await runExample([], database.url, (output, group) => {
+  const run = await runCheckout([], database.url, (output, group) => {
     if (ended || !output.includes(moment)) return;
     ended = true;
     // As a terminal does it: to every process of the group.
@@ -214,7 +180,7 @@ test.each([
 
 test('when a worker is lost that was not to be, it says so, ends with exit code 1, and leaves nothing behind', async () => {
   let killed = false;
-  const run = await runExample([], database.url, (output) => {
+  const run = await runCheckout([], database.url, (output) => {
     const worker = /Worker B carries on\n[^]*? Process (\d+)[^]*Its late write was refused/.exec(output)?.[1];
     if (killed || worker === undefined) return;
     killed = true;

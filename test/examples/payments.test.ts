@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { waitUntil } from '../support/launch.js';
+import { expectCleanEnd, runExample, type Run } from './support/run-example.js';
 
 /** The temporary directory of the program that is run: what it leaves there is seen. */
 let scratch: string;
@@ -15,54 +14,13 @@ beforeEach(async () => {
 });
 afterEach(() => rm(scratch, { recursive: true, force: true }));
 
-interface Run {
-  readonly exitCode: number | null;
-  readonly output: string;
-  /** The process group in which the program and its processes ran. */
-  readonly group: number;
-}
-
-/** Runs the demonstration in a process group of its own; `onOutput` may interfere. */
-function runExample(onOutput: (output: string, group: number) => void = () => undefined): Promise<Run> {
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, ['--import', 'tsx', 'examples/payments/main.ts'], {
-      env: { ...process.env, TMPDIR: scratch },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      detached: true,
-    });
-    const group = child.pid ?? 0;
-    let output = '';
-    const collect = (chunk: Buffer): void => {
-      output += chunk.toString();
-      onOutput(output, group);
-    };
-    child.stdout.on('data', collect);
-    child.stderr.on('data', collect);
-    child.on('close', (exitCode) => {
-      resolve({ exitCode, output, group });
-    });
-  });
-}
-
-async function expectNothingLeft({ group }: Run): Promise<void> {
-  await waitUntil(() => !isAlive(group), 'no process of its group lives');
-  // The loader keeps its cache there, and so does the embedded server, where its user cannot run the installed binaries.
-  const files = (await readdir(scratch)).filter(
-    (name) => !name.startsWith('tsx-') && !/^holdfast-postgres-\d/.test(name),
-  );
-  expect(files, 'its temporary directory is empty').toEqual([]);
-}
-
-function isAlive(group: number): boolean {
-  try {
-    return process.kill(-group, 0);
-  } catch {
-    return false;
-  }
+/** Runs the demonstration; `onOutput` may interfere. */
+function runPayments(onOutput?: (output: string, group: number) => void): Promise<Run> {
+  return runExample({ command: ['examples/payments/main.ts'], environment: { TMPDIR: scratch }, onOutput });
 }
 
 test('every misfortune of a payment ends as it should, by the ledger of the provider', async () => {
-  const run = await runExample();
+  const run = await runPayments();
   for (const line of [
     'The customer was told WORKFLOW_CANCELLED, and the provider has closed the order.',
     'It did not charge again: it asked. The order is confirmed.',
@@ -79,19 +37,19 @@ test('every misfortune of a payment ends as it should, by the ledger of the prov
   expect(rowOf('A-08')?.at(-1)).toBe('cancelled while the charge is still on its way (and turned away late)');
   expect(run.output).not.toContain('Error');
   expect(run.exitCode).toBe(0);
-  await expectNothingLeft(run);
+  await expectCleanEnd(run, scratch);
 });
 
 test('ended by a signal, it leaves nothing behind', async () => {
   let ended = false;
-  const run = await runExample((output, group) => {
+  const run = await runPayments((output, group) => {
     if (ended || !output.includes('A-12')) return;
     ended = true;
     // As a terminal does it: to every process of the group.
     process.kill(-group, 'SIGINT');
   });
   expect(run.exitCode).toBe(130);
-  await expectNothingLeft(run);
+  await expectCleanEnd(run, scratch);
 });
 
 test('the code that its README shows is its code', () => {

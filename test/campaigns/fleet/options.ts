@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 
+import { mutantOf, numberOf } from '../support/command-line.js';
 import { MUTANTS, type Mutant } from './mutants.js';
 import type { FleetOptions } from './plan.js';
 
@@ -47,12 +48,8 @@ export function parseFleetCommand(args: readonly string[]): FleetCommand | undef
     },
   });
   if (values.help) return undefined;
-  const mutant = MUTANTS.find((name) => name === values.mutant);
-  if (values.mutant !== undefined && mutant === undefined) {
-    throw new Error(`--mutant is "${values.mutant}", not one of ${MUTANTS.join(', ')}.`);
-  }
   return {
-    mutant,
+    mutant: mutantOf(MUTANTS, values.mutant),
     keep: values.keep,
     options: {
       executors: numberOf('--executors', values.executors),
@@ -66,10 +63,4 @@ export function parseFleetCommand(args: readonly string[]): FleetCommand | undef
       stallMs: numberOf('--stall', values.stall),
     },
   };
-}
-
-function numberOf(option: string, value: string): number {
-  const number = Number(value);
-  if (!Number.isFinite(number) || number < 0) throw new Error(`${option} is "${value}", not a number.`);
-  return number;
 }

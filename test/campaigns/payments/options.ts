@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { mutantOf, numberOf } from '../support/command-line.js';
 import { MUTANTS, type Mutant } from './mutants.js';
 import type { PaymentsOptions } from './plan.js';
 
@@ -47,13 +48,9 @@ export function parsePaymentsCommand(args: readonly string[]): PaymentsCommand |
     },
   });
   if (values.help) return undefined;
-  const mutant = MUTANTS.find((name) => name === values.mutant);
-  if (values.mutant !== undefined && mutant === undefined) {
-    throw new Error(`--mutant is "${values.mutant}", not one of ${MUTANTS.join(', ')}.`);
-  }
   const minutes = numberOf('--minutes', values.minutes);
   return {
-    mutant,
+    mutant: mutantOf(MUTANTS, values.mutant),
     keep: values.keep,
     options: {
       workers: numberOf('--workers', values.workers),
@@ -67,10 +64,4 @@ export function parsePaymentsCommand(args: readonly string[]): PaymentsCommand |
       troubleShare: numberOf('--trouble', values.trouble),
     },
   };
-}
-
-function numberOf(option: string, value: string): number {
-  const number = Number(value);
-  if (!Number.isFinite(number) || number < 0) throw new Error(`${option} is "${value}", not a number.`);
-  return number;
 }
