@@ -44,8 +44,10 @@ describe('C49: values come back as they were', () => {
   });
 
   test('a JSON value is stored as what JSON.stringify makes of it, and nothing else', () => {
+    // JSON has no negative zero, and the generator makes some: what is stored of it is another test's.
+    const jsonValue = fc.jsonValue({ maxDepth: 5 }).map((value): unknown => JSON.parse(JSON.stringify(value)));
     fc.assert(
-      fc.property(fc.jsonValue({ maxDepth: 5 }), (value) => {
+      fc.property(jsonValue, (value) => {
         const hasReservedKey = typeof value === 'object' && value !== null && '$holdfast' in value;
         fc.pre(!hasReservedKey);
         expect(encodeValue(value)).toBe(JSON.stringify(value));
