@@ -11,7 +11,11 @@ const script = fileURLToPath(new URL('../../scripts/count-tests.mjs', import.met
 
 function count(...runs: readonly string[]): { readonly line: string; readonly status: number | null } {
   const { stdout, status } = spawnSync(process.execPath, [script, ...runs], { encoding: 'utf8' });
-  return { line: stdout.trim(), status };
+  return { line: stdout.trim().split('\n').at(-1) ?? '', status };
+}
+
+function printed(run: string): string {
+  return spawnSync(process.execPath, [script, run], { encoding: 'utf8' }).stdout;
 }
 
 function report(passed: number, failed: number, testResults: readonly unknown[] = []): string {
@@ -33,6 +37,23 @@ test('a run that was killed, or failed outside its tests, counts as a failure', 
 test('a test file that could not be loaded counts as a failure', () => {
   const broken = report(5, 0, [{ status: 'failed', assertionResults: [] }]);
   expect(count(`${broken}=1`)).toEqual({ line: 'tests: 5 passed, 1 failed', status: 1 });
+  expect(printed(`${broken}=1`)).toContain('FAILED a test file could not be loaded');
+});
+
+test('tests that failed are named with their errors, before the closing line', () => {
+  const failed = report(5, 1, [
+    {
+      name: join(process.cwd(), 'test/some.test.ts'),
+      status: 'failed',
+      assertionResults: [
+        { status: 'passed', fullName: 'holds' },
+        { status: 'failed', fullName: 'C1 breaks', failureMessages: ['Error: 1 is not 2\n    at line 3'] },
+      ],
+    },
+  ]);
+  expect(printed(`${failed}=1`)).toBe(
+    'FAILED test/some.test.ts > C1 breaks\n    Error: 1 is not 2\n        at line 3\ntests: 5 passed, 1 failed\n',
+  );
 });
 
 test('no test at all is not a success', () => {
