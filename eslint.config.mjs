@@ -52,6 +52,37 @@ export default defineConfig(
     },
   },
   {
+    // What measures, waits or draws lots there gets time and chance from its `Runtime`, so that it can run in virtual time.
+    files: ['src/engine/**', 'src/fleet/**', 'src/effects/**', 'src/admin/**'],
+    // It is called by the user's handlers, with a network that knows real time only.
+    ignores: ['src/effects/webhook.ts'],
+    rules: {
+      'no-restricted-globals': [
+        'error',
+        ...['setTimeout', 'setInterval', 'setImmediate', 'performance', 'crypto'].map((name) => ({
+          name,
+          message: 'Ask the runtime (src/runtime).',
+        })),
+      ],
+      'no-restricted-properties': [
+        'error',
+        { object: 'Date', property: 'now', message: 'Ask the runtime (src/runtime).' },
+        { object: 'Math', property: 'random', message: 'Ask the runtime (src/runtime).' },
+      ],
+      'no-restricted-imports': [
+        'error',
+        {
+          paths: [
+            { name: 'node:timers' },
+            { name: 'node:timers/promises' },
+            { name: 'node:perf_hooks' },
+            { name: 'node:crypto', importNames: ['randomUUID', 'randomBytes', 'randomFillSync', 'randomInt'] },
+          ],
+        },
+      ],
+    },
+  },
+  {
     files: ['**/*.mjs'],
     rules: {
       // It does not see the type that a JSDoc cast gives to `JSON.parse`.

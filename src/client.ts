@@ -20,6 +20,7 @@ import { encodeFixedErrors } from './fixed-errors.js';
 import { assertOneVersion } from './loaded-copies.js';
 import { makeSerializer } from './make-serializer.js';
 import { openDatabase } from './open-database.js';
+import { systemRuntime } from './runtime/system-runtime.js';
 import { SharedParts } from './shared-parts.js';
 import { stderrLogger } from './stderr-logger.js';
 import { quietly } from './engine/quietly.js';
@@ -69,6 +70,7 @@ export class HoldfastClient {
     const logger = options.logger ?? stderrLogger;
     const database = await openDatabase({ ...options, migrate: options.migrate ?? false }, settings, logger);
     const parts = new SharedParts({
+      runtime: systemRuntime,
       ...settings,
       database,
       serializer,
@@ -196,7 +198,7 @@ export class HoldfastClient {
   }
 
   async #close(): Promise<void> {
-    await within(this.#parts.leases.close(), FINAL_RELEASE_MS);
+    await within(systemRuntime, this.#parts.leases.close(), FINAL_RELEASE_MS);
     this.#parts.stopWaiting();
     await this.#parts.close({ drainMs: 0 });
   }

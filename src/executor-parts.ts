@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Logger } from './api/logger.js';
 import type { Catalog } from './engine/catalog.js';
 import { Relay } from './effects/relay.js';
@@ -14,6 +13,7 @@ import type { HoldfastOptions } from './holdfast-options.js';
 import type { LaunchSettings } from './launch-options.js';
 import { makeSerializer } from './make-serializer.js';
 import { openDatabase, type OpenDatabase } from './open-database.js';
+import { systemRuntime } from './runtime/system-runtime.js';
 import { SharedParts } from './shared-parts.js';
 import { ShutdownSignals } from './shutdown-signals.js';
 import { stderrLogger } from './stderr-logger.js';
@@ -93,6 +93,7 @@ export class ExecutorParts {
     this.#shutdownTimeoutMs = settings.shutdownTimeoutMs;
     this.#dataSources = opened.dataSources;
     this.shared = new SharedParts({
+      runtime: systemRuntime,
       ...opened,
       ...settings,
       notifications: options.notifications ?? true,
@@ -105,6 +106,7 @@ export class ExecutorParts {
     const { store, waiter, messaging, queueStore, scheduleStore, outboxStore } = this.shared;
     this.executor = this.#makeExecutor(opened);
     this.engine = new Engine({
+      runtime: systemRuntime,
       store,
       transactions: store.transactions({
         idleTimeoutMs: settings.leaseMs * IDLE_TIMEOUT_PER_LEASE,
@@ -119,15 +121,23 @@ export class ExecutorParts {
       handleOf: (workflowId) => this.shared.handleOf(workflowId),
     });
     this.#queryDesk = messaging.deskOf(this.engine, this.executor, logger);
-    this.#sweeper = new DeduplicationSweeper(queueStore, logger);
+    this.#sweeper = new DeduplicationSweeper(systemRuntime, queueStore, logger);
     this.#scheduler = new Scheduler({
+      runtime: systemRuntime,
       store: scheduleStore,
       logger,
       pollMs,
       cancelledError: errors.cancelled,
       onFired,
     });
-    this.relay = new Relay({ store: outboxStore, serializer, logger, settings: settings.outbox, pollMs });
+    this.relay = new Relay({
+      runtime: systemRuntime,
+      store: outboxStore,
+      serializer,
+      logger,
+      settings: settings.outbox,
+      pollMs,
+    });
     this.#signals = new ShutdownSignals({ signals: options.shutdownOn ?? [], close: () => this.close(), logger });
   }
 
@@ -153,15 +163,19 @@ export class ExecutorParts {
   /** Each part has its time, since a database that cannot be reached must not keep a process from ending. */
   async #close(drainMs: number): Promise<void> {
     this.engine.stopAccepting();
-    await within(this.executor.stopClaiming(drainMs), FINAL_DRAIN_MS);
-    await within(Promise.all([this.#sweeper.stop(), this.#scheduler.stop()]), FINAL_DRAIN_MS);
+    await within(systemRuntime, this.executor.stopClaiming(drainMs), FINAL_DRAIN_MS);
+    await within(systemRuntime, Promise.all([this.#sweeper.stop(), this.#scheduler.stop()]), FINAL_DRAIN_MS);
     // Events that workflows still add are left to others.
-    await within(Promise.all([this.engine.idle(), this.relay.drain()]), drainMs);
-    await within(this.engine.giveBackAll(), FINAL_DRAIN_MS);
-    await within(Promise.all([this.shared.leases.close(), this.#queryDesk.stop(), this.relay.stop()]), FINAL_DRAIN_MS);
-    await within(this.executor.deregister(), FINAL_DRAIN_MS);
+    await within(systemRuntime, Promise.all([this.engine.idle(), this.relay.drain()]), drainMs);
+    await within(systemRuntime, this.engine.giveBackAll(), FINAL_DRAIN_MS);
+    await within(
+      systemRuntime,
+      Promise.all([this.shared.leases.close(), this.#queryDesk.stop(), this.relay.stop()]),
+      FINAL_DRAIN_MS,
+    );
+    await within(systemRuntime, this.executor.deregister(), FINAL_DRAIN_MS);
     await this.shared.close({ drainMs: FINAL_DRAIN_MS });
-    await within(closeDataSources(this.#dataSources), FINAL_DRAIN_MS);
+    await within(systemRuntime, closeDataSources(this.#dataSources), FINAL_DRAIN_MS);
     this.#signals.stop();
   }
 
@@ -208,9 +222,10 @@ export class ExecutorParts {
 
   #makeExecutor({ options, settings, appVersion, logger, errors }: Opened): Executor {
     return new Executor({
+      runtime: systemRuntime,
       store: this.shared.store,
       logger,
-      executorId: options.executorId ?? randomUUID(),
+      executorId: options.executorId ?? systemRuntime.randomUuid(),
       appVersion,
       leaseMs: settings.leaseMs,
       pollMs: settings.pollMs,

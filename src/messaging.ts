@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { Logger } from './api/logger.js';
 import type { GetEventOptions, SendOptions } from './api/messages.js';
 import type { Query, Update, UpdateOptions } from './api/signals.js';
@@ -16,6 +15,7 @@ import { checkWorkflowId } from './engine/workflow-id.js';
 import { Messenger } from './fleet/messenger.js';
 import { QueryDesk } from './fleet/query-desk.js';
 import { Questioner, type RunningHere } from './fleet/questioner.js';
+import type { Runtime } from './runtime/runtime.js';
 import type { ExecutorIdentity } from './store/store.js';
 import { PostgresMessageStore } from './store/postgres/postgres-message-store.js';
 import { PostgresQueryStore } from './store/postgres/postgres-query-store.js';
@@ -24,6 +24,7 @@ import type { ValueSerializer } from './values/index.js';
 import { quietly } from './engine/quietly.js';
 
 export interface MessagingParts {
+  readonly runtime: Runtime;
   readonly driver: Driver;
   readonly schema: string;
   readonly store: PostgresStore;
@@ -48,12 +49,12 @@ export class Messaging implements HandleMessaging {
   readonly #parts: MessagingParts;
 
   constructor(parts: MessagingParts) {
-    const { driver, schema, store, serializer, pollMs, engine } = parts;
+    const { runtime, driver, schema, store, serializer, pollMs, engine } = parts;
     this.#parts = parts;
     const announce = (workflowId: string): void => {
       store.announceMessage(workflowId);
     };
-    this.arrivals = new Arrivals(store, pollMs);
+    this.arrivals = new Arrivals(store, pollMs, runtime);
     this.#messageStore = new PostgresMessageStore({ driver, schema, announce });
     this.queryStore = new PostgresQueryStore({ driver, schema, announce });
     this.#messenger = new Messenger({
@@ -63,11 +64,18 @@ export class Messaging implements HandleMessaging {
         this.arrivals.check([workflowId]);
       },
     });
-    this.#events = new EventReader({ store, arrivals: this.arrivals, serializer });
-    this.#questioner = new Questioner({ store: this.queryStore, workflows: store, serializer, pollMs, engine });
+    this.#events = new EventReader({ runtime, store, arrivals: this.arrivals, serializer });
+    this.#questioner = new Questioner({
+      runtime,
+      store: this.queryStore,
+      workflows: store,
+      serializer,
+      pollMs,
+      engine,
+    });
     this.#plainChannel = {
       serializer,
-      newId: () => Promise.resolve(randomUUID()),
+      newId: () => Promise.resolve(runtime.randomUuid()),
       send: (workflowId, topic, message, options) => this.#messenger.send(workflowId, topic, message, options),
       awaitReply: (reply, timeoutMs, signal) => this.#events.await(reply, timeoutMs, signal),
     };
@@ -124,8 +132,9 @@ export class Messaging implements HandleMessaging {
 
   /** Where questions of other processes about what this executor runs are answered. */
   deskOf(engine: Engine, executor: { readonly identity: ExecutorIdentity }, logger: Logger): QueryDesk {
-    const { serializer, pollMs } = this.#parts;
+    const { runtime, serializer, pollMs } = this.#parts;
     return new QueryDesk({
+      runtime,
       store: this.queryStore,
       engine,
       serializer,

@@ -15,6 +15,7 @@ import { Queues } from './fleet/queues.js';
 import { Schedules } from './fleet/schedules.js';
 import { Messaging } from './messaging.js';
 import type { OpenDatabase } from './open-database.js';
+import type { Runtime } from './runtime/runtime.js';
 import type { StoreHints } from './store/store.js';
 import { PostgresAdminStore } from './store/postgres/postgres-admin-store.js';
 import { PostgresOutboxStore } from './store/postgres/postgres-outbox-store.js';
@@ -27,6 +28,7 @@ import type { ValueSerializer } from './values/index.js';
 const MOST_WAIT_POLL_MS = 1_000;
 
 export interface SharedPartsOptions {
+  readonly runtime: Runtime;
   readonly database: OpenDatabase;
   readonly schema: string;
   readonly notifications: boolean;
@@ -65,7 +67,8 @@ export class SharedParts {
   readonly #database: OpenDatabase;
 
   constructor(options: SharedPartsOptions) {
-    const { database, schema, serializer, logger, errors, resolve, prepare, engine, heldBy, onFired } = options;
+    const { runtime, database, schema, serializer, logger, errors } = options;
+    const { resolve, prepare, engine, heldBy, onFired } = options;
     const { driver } = database;
     const pollMs = Math.min(MOST_WAIT_POLL_MS, options.pollMs);
     const cancelledError = errors.cancelled;
@@ -82,10 +85,11 @@ export class SharedParts {
         this.store.announceEvents();
       },
     });
-    this.waiter = new OutcomeWaiter(this.store, pollMs);
-    this.messaging = new Messaging({ driver, schema, store: this.store, serializer, pollMs, engine });
-    this.streamWatcher = new StreamWatcher(this.store.streams, pollMs);
+    this.waiter = new OutcomeWaiter(this.store, pollMs, runtime);
+    this.messaging = new Messaging({ runtime, driver, schema, store: this.store, serializer, pollMs, engine });
+    this.streamWatcher = new StreamWatcher(this.store.streams, pollMs, runtime);
     this.admin = new Admin({
+      runtime,
       store: this.#adminStore,
       cancelledError,
       decode: (text) => serializer.decode(text),
@@ -93,8 +97,9 @@ export class SharedParts {
       encodeError: (thrown) => serializer.encodeError(thrown),
     });
     this.queues = new Queues(this.queueStore);
-    this.enqueuer = new Enqueuer({ store: this.queueStore, prepare, serializer, handleOf });
+    this.enqueuer = new Enqueuer({ runtime, store: this.queueStore, prepare, serializer, handleOf });
     this.schedules = new Schedules({
+      runtime,
       store: this.scheduleStore,
       serializer,
       resolve,
@@ -103,8 +108,8 @@ export class SharedParts {
       handleOf,
       onFired,
     });
-    this.outbox = new Outbox({ store: this.outboxStore, serializer });
-    this.leases = leasesOn({ driver, schema, logger, heldBy });
+    this.outbox = new Outbox({ runtime, store: this.outboxStore, serializer });
+    this.leases = leasesOn({ runtime, driver, schema, logger, heldBy });
     this.#handles = this.#handleHost(options);
   }
 

@@ -1,5 +1,6 @@
 import { notFound } from '../engine/not-found.js';
-import { checkWorkflowId, newWorkflowId } from '../engine/workflow-id.js';
+import { checkWorkflowId } from '../engine/workflow-id.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { AdminStore, ControlAnswer, ControlCause, WorkflowQuery } from '../store/admin-store.js';
 import type {
   AdminOperations,
@@ -39,6 +40,7 @@ import { auditDetails, rollbackDetails, stepDetails, type ValueReader, workflowD
 
 /** What an {@link Admin} is made of. */
 export interface AdminParts extends ValueReader, ValueWriter {
+  readonly runtime: Runtime;
   /** Stays the caller's to close. */
   readonly store: AdminStore;
   /** The stored form of the error that cancelled workflows end with. */
@@ -126,7 +128,7 @@ export class Admin implements AdminOperations {
     checkWorkflowId(workflowId);
     const request = {
       fromStep: storable(fromStep),
-      workflowId: newId === undefined ? newWorkflowId() : checkWorkflowId(newId),
+      workflowId: newId === undefined ? this.#parts.runtime.sortableUuid() : checkWorkflowId(newId),
       appVersion: appVersion ?? null,
     };
     resultOf('fork', workflowId, await this.#parts.store.fork(workflowId, causeOf(by), request));

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { OutboxEventNotFoundError } from '../errors/outbox-errors.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { AdminStore, EventRow } from '../store/admin-store.js';
 import type {
   ControlRequest,
@@ -13,6 +13,7 @@ import { parseArgument, SCHEMAS } from './arguments.js';
 import { readStoredValue, type ValueReader } from './details.js';
 
 export interface OutboxAdminParts extends ValueReader {
+  readonly runtime: Runtime;
   readonly store: Pick<AdminStore, 'listEvents' | 'redeliverEvent' | 'discardEvent'>;
 }
 
@@ -47,8 +48,8 @@ export class OutboxAdmin implements OutboxAdminOperations {
   async #control(verb: 'redeliver' | 'discard', eventId: unknown, options: unknown): Promise<EventControlResult> {
     const { actor, reason = null } = parseArgument(SCHEMAS.control, options, `The options of ${verb}`);
     const id = parseArgument(SCHEMAS.eventId, eventId, 'The ID of the event');
-    const { store } = this.#parts;
-    const request = { eventId: id, nonce: randomUUID(), by: { actor, reason } };
+    const { runtime, store } = this.#parts;
+    const request = { eventId: id, nonce: runtime.randomUuid(), by: { actor, reason } };
     const result = await (verb === 'redeliver' ? store.redeliverEvent(request) : store.discardEvent(request));
     if (result === 'missing') {
       throw new OutboxEventNotFoundError(

@@ -2,8 +2,8 @@ import type { OutboxEvent, OutboxHandler } from '../api/outbox.js';
 import { startDecoding } from '../engine/decoding.js';
 import type { Serializer } from '../engine/serializer.js';
 import { whatWasThrown } from '../engine/thrown.js';
-import { startTimer } from '../engine/timer.js';
 import { RetryableError } from '../errors/step-errors.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { ClaimedEvent } from '../store/outbox-store.js';
 
 /** What one attempt came to. */
@@ -15,6 +15,7 @@ export type DeliveryEnd =
 
 /** One attempt to deliver an event. */
 export class Delivery {
+  readonly #runtime: Runtime;
   readonly #claimed: ClaimedEvent;
   readonly #handler: OutboxHandler;
   readonly #serializer: Serializer;
@@ -26,11 +27,13 @@ export class Delivery {
   #handled: Promise<unknown> = Promise.resolve();
 
   constructor(parts: {
+    readonly runtime: Runtime;
     readonly claimed: ClaimedEvent;
     readonly handler: OutboxHandler;
     readonly serializer: Serializer;
     readonly timeoutMs: number;
   }) {
+    this.#runtime = parts.runtime;
     this.#claimed = parts.claimed;
     this.#handler = parts.handler;
     this.#serializer = parts.serializer;
@@ -83,7 +86,7 @@ export class Delivery {
     })();
     this.#handled = handling;
     return new Promise((resolve, reject) => {
-      const cancel = startTimer(this.#timeoutMs, () => {
+      const cancel = this.#runtime.startTimer(this.#timeoutMs, () => {
         const error = new RetryableError(
           `The delivery took longer than ${String(this.#timeoutMs)} ms. Its signal has fired; its result is discarded.`,
         );

@@ -1,9 +1,9 @@
 import type { Lease } from '../api/lease.js';
 import type { Logger } from '../api/logger.js';
-import { startTimer } from '../engine/timer.js';
 import { codeOf } from '../errors/error-code.js';
 import { LeaseLostError } from '../errors/lease-errors.js';
 import { elapsedMs, thisMoment, type Moment } from '../fleet/moment.js';
+import type { Runtime } from '../runtime/runtime.js';
 import { HEARTBEATS_PER_LEASE } from '../store/store.js';
 import type { LeaseStore } from '../store/lease-store.js';
 
@@ -11,6 +11,7 @@ import type { LeaseStore } from '../store/lease-store.js';
 const RETRIES_PER_RENEWAL = 4;
 
 export interface HeldLeaseOptions {
+  readonly runtime: Runtime;
   readonly store: LeaseStore;
   readonly logger: Logger;
   readonly name: string;
@@ -48,7 +49,9 @@ export class HeldLease implements Lease {
   }
 
   get isHeld(): boolean {
-    return !this.#isOver && !this.signal.aborted && elapsedMs(this.#leasedAt) < this.#options.ttlMs;
+    return (
+      !this.#isOver && !this.signal.aborted && elapsedMs(this.#options.runtime, this.#leasedAt) < this.#options.ttlMs
+    );
   }
 
   /** The holder is done, or is told to be: the signal fires if `reason` is given. Somebody else can have it at once. */
@@ -73,22 +76,23 @@ export class HeldLease implements Lease {
   }
 
   #arm(): void {
-    const { ttlMs } = this.#options;
+    const { runtime, ttlMs } = this.#options;
+    const ageMs = elapsedMs(runtime, this.#leasedAt);
     this.#cancelExpiry();
-    this.#cancelExpiry = startTimer(ttlMs - elapsedMs(this.#leasedAt), () => {
+    this.#cancelExpiry = runtime.startTimer(ttlMs - ageMs, () => {
       this.#lose('it could not be renewed in time');
     });
-    this.#renewIn(ttlMs / HEARTBEATS_PER_LEASE - elapsedMs(this.#leasedAt));
+    this.#renewIn(ttlMs / HEARTBEATS_PER_LEASE - ageMs);
   }
 
   #renewIn(ms: number): void {
     this.#cancelRenewal();
-    this.#cancelRenewal = startTimer(ms, () => void this.#renew());
+    this.#cancelRenewal = this.#options.runtime.startTimer(ms, () => void this.#renew());
   }
 
   async #renew(): Promise<void> {
-    const { store, holder, ttlMs } = this.#options;
-    const sent = thisMoment();
+    const { runtime, store, holder, ttlMs } = this.#options;
+    const sent = thisMoment(runtime);
     try {
       const isRenewed = await store.renew(this.name, holder, ttlMs);
       if (this.#isOver || this.signal.aborted) return;

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { FenceOptions, LeaderOptions, Lease, LeaseOperations, LeaseOptions } from '../api/lease.js';
 import type { Logger } from '../api/logger.js';
 import { abortReason, onAbort } from '../engine/abort-wait.js';
@@ -6,12 +5,12 @@ import { checkText } from '../engine/check-text.js';
 import { parseDuration } from '../engine/duration.js';
 import { checkKnownOptions } from '../engine/known-options.js';
 import { durableExecution } from '../engine/scope.js';
-import { startTimer } from '../engine/timer.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { HoldfastError } from '../errors/holdfast-error.js';
 import { LeaseHeldError, LeaseLostError } from '../errors/lease-errors.js';
 import { HoldfastClosedError, OutsideWorkflowError } from '../errors/usage-errors.js';
 import { elapsedMs, thisMoment } from '../fleet/moment.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { LeaseStore } from '../store/lease-store.js';
 import { acceptFence } from './accept-fence.js';
 import { HeldLease } from './held-lease.js';
@@ -27,6 +26,7 @@ const LEADER_OPTIONS: ReadonlySet<string> = new Set(['ttl', 'signal']);
 
 export interface LeasesOptions {
   readonly store: LeaseStore;
+  readonly runtime: Runtime;
   /** Validated. */
   readonly schema: string;
   readonly logger: Logger;
@@ -101,20 +101,20 @@ export class Leases implements LeaseOperations {
   }
 
   async #acquire(name: string, ttlMs: number, waitMs: number, signal: AbortSignal | undefined): Promise<HeldLease> {
-    const { store, logger, heldBy } = this.#options;
+    const { runtime, store, logger, heldBy } = this.#options;
     const ends = AbortSignal.any([this.#closing.signal, ...(signal === undefined ? [] : [signal])]);
-    const holder = randomUUID();
-    const since = performance.now();
+    const holder = runtime.randomUuid();
+    const since = runtime.now();
     for (;;) {
       if (ends.aborted) throw abortReason(ends);
-      const leasedAt = thisMoment();
+      const leasedAt = thisMoment(runtime);
       let refusal: Error;
       try {
         const answer = await store.acquire({ name, holder, heldBy: heldBy(), ttlMs });
         if (answer.kind === 'acquired') {
           // An answer that took longer than the lease says nothing about now.
-          if (elapsedMs(leasedAt) >= ttlMs) continue;
-          const lease = new HeldLease({ store, logger, name, token: answer.token, holder, ttlMs, leasedAt });
+          if (elapsedMs(runtime, leasedAt) >= ttlMs) continue;
+          const lease = new HeldLease({ runtime, store, logger, name, token: answer.token, holder, ttlMs, leasedAt });
           this.#held.add(lease);
           if (isAborted(ends)) {
             await this.#letGo(lease);
@@ -130,10 +130,10 @@ export class Leases implements LeaseOperations {
         if (isAborted(ends) || !(error instanceof HoldfastError)) throw error;
         refusal = error;
       }
-      const leftMs = waitMs - (performance.now() - since);
+      const leftMs = waitMs - (runtime.now() - since);
       if (leftMs <= 0) throw refusal;
-      const askMs = Math.min(LONGEST_ASK_MS, ttlMs / ASKS_PER_LEASE) * (0.75 + Math.random() / 2);
-      await pauseUnless(ends, Math.min(leftMs, askMs));
+      const askMs = Math.min(LONGEST_ASK_MS, ttlMs / ASKS_PER_LEASE) * (0.75 + runtime.random() / 2);
+      await pauseUnless(runtime, ends, Math.min(leftMs, askMs));
     }
   }
 
@@ -170,9 +170,9 @@ function isAborted(signal: AbortSignal): boolean {
   return signal.aborted;
 }
 
-function pauseUnless(signal: AbortSignal, ms: number): Promise<void> {
+function pauseUnless(runtime: Runtime, signal: AbortSignal, ms: number): Promise<void> {
   return new Promise((resolve) => {
-    const cancel = startTimer(ms, () => {
+    const cancel = runtime.startTimer(ms, () => {
       forget();
       resolve();
     });

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { OutboxOperations, OutsideOutboxAddOptions } from '../api/outbox.js';
 import { addEvent } from '../engine/durable-outbox.js';
 import { checkOutboxAdd, encodePayload } from '../engine/outbox-arguments.js';
@@ -7,9 +6,11 @@ import { currentScope } from '../engine/scope.js';
 import type { Serializer } from '../engine/serializer.js';
 import { WriteRefusedError } from '../errors/workflow-errors.js';
 import { runnerOf } from '../fleet/callers-transaction.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { OutboxStore } from '../store/outbox-store.js';
 
 export interface OutboxParts {
+  readonly runtime: Runtime;
   readonly store: Pick<OutboxStore, 'add' | 'addIn'>;
   readonly serializer: Serializer;
 }
@@ -32,10 +33,10 @@ export class Outbox implements OutboxOperations {
   async #addOutside(topic: string, payload: unknown, options: OutsideOutboxAddOptions): Promise<void> {
     const named = checkOutboxAdd(topic, options);
     const run = options.transaction === undefined ? undefined : runnerOf(options.transaction);
-    const { store, serializer } = this.#parts;
+    const { runtime, store, serializer } = this.#parts;
     const encoded = encodePayload(serializer, payload);
     const text = typeof encoded === 'string' ? encoded : await encoded;
-    const event = { ...named, payload: text, eventId: randomUUID() };
+    const event = { ...named, payload: text, eventId: runtime.randomUuid() };
     if (run !== undefined) {
       await store.addIn(run, event);
       return;

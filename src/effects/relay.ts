@@ -6,6 +6,7 @@ import { NonRetryableError } from '../errors/step-errors.js';
 import { HoldfastClosedError } from '../errors/usage-errors.js';
 import { elapsedMs, thisMoment, type Moment } from '../fleet/moment.js';
 import { Repeater } from '../fleet/repeater.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { ClaimedEvent, EventOutcome, OutboxStore } from '../store/outbox-store.js';
 import { Delivery, type DeliveryEnd } from './delivery.js';
 import type { RelaySettings } from './outbox-settings.js';
@@ -26,6 +27,7 @@ export interface RelayCounters {
 }
 
 export interface RelayParts {
+  readonly runtime: Runtime;
   readonly store: Pick<OutboxStore, 'claim' | 'settle'>;
   readonly serializer: Serializer;
   readonly logger: Logger;
@@ -56,8 +58,9 @@ export class Relay {
     this.#parts = parts;
     this.#leaseMs = parts.settings.timeoutMs + LEASE_MARGIN_MS;
     this.#repeater = new Repeater(
+      parts.runtime,
       () => this.#claim(),
-      () => parts.pollMs * (0.75 + Math.random() / 2),
+      () => parts.pollMs * (0.75 + parts.runtime.random() / 2),
     );
     for (const topic of parts.settings.handlers.keys()) this.#busy.set(topic, new Map());
   }
@@ -92,11 +95,11 @@ export class Relay {
   }
 
   async #claim(): Promise<void> {
-    const { store, settings, logger } = this.#parts;
+    const { runtime, store, settings, logger } = this.#parts;
     const rooms = [...this.#busy].map(([topic, { size }]) => ({ topic, limit: settings.concurrency - size }));
     const topics = rooms.filter(({ limit }) => limit > 0);
     if (topics.length === 0) return;
-    const sent = thisMoment();
+    const sent = thisMoment(runtime);
     let claimed: readonly ClaimedEvent[];
     try {
       claimed = await store.claim(topics, this.#leaseMs);
@@ -114,10 +117,10 @@ export class Relay {
 
   /** Never rejects. */
   async #deliver(claimed: ClaimedEvent, claimedAt: Moment): Promise<void> {
-    const { settings, serializer } = this.#parts;
+    const { runtime, settings, serializer } = this.#parts;
     const { retries, handlers, timeoutMs } = settings;
     const handler = handlers.get(claimed.topic);
-    const isLate = elapsedMs(claimedAt) > this.#leaseMs - timeoutMs;
+    const isLate = elapsedMs(runtime, claimedAt) > this.#leaseMs - timeoutMs;
     if (handler === undefined || isLate || this.#isStopping) {
       await this.#settle(claimed, { kind: 'released' });
       return;
@@ -130,7 +133,7 @@ export class Relay {
       await this.#bury(claimed, { kind: 'dead', reason: 'ATTEMPTS_EXHAUSTED', error: null });
       return;
     }
-    const delivery = new Delivery({ claimed, handler, serializer, timeoutMs });
+    const delivery = new Delivery({ runtime, claimed, handler, serializer, timeoutMs });
     busy?.set(claimed.eventId, delivery);
     await this.#finish(claimed, delivery, await delivery.run());
     // The slot of a handler that goes on after its time is not free.
@@ -158,14 +161,15 @@ export class Relay {
   }
 
   async #fail(claimed: ClaimedEvent, error: unknown): Promise<void> {
-    const { retries } = this.#parts.settings;
+    const { runtime, settings } = this.#parts;
+    const { retries } = settings;
     const text = await this.#encodeError(error);
-    if (error instanceof NonRetryableError || !isWorthRetrying(this.#parts.settings, error, claimed.attempts)) {
+    if (error instanceof NonRetryableError || !isWorthRetrying(settings, error, claimed.attempts)) {
       await this.#bury(claimed, { kind: 'dead', reason: 'REFUSED', error: text });
     } else if (claimed.attempts >= retries.maxAttempts) {
       await this.#bury(claimed, { kind: 'dead', reason: 'ATTEMPTS_EXHAUSTED', error: text });
     } else {
-      const delayMs = Math.ceil(retryDelayMs(retries, error, claimed.attempts));
+      const delayMs = Math.ceil(retryDelayMs(retries, error, claimed.attempts, runtime));
       await this.#settle(claimed, { kind: 'retry', delayMs, error: text });
     }
   }

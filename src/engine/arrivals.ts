@@ -1,3 +1,4 @@
+import type { Runtime } from '../runtime/runtime.js';
 import type { EventAddress, FoundEvent, MessageTopic, WorkflowStore } from '../store/store.js';
 import { ReceiverLines } from './receiver-lines.js';
 import type { ArrivalWatches } from './watch.js';
@@ -9,12 +10,13 @@ export class Arrivals implements ArrivalWatches {
   readonly events: Watcher<EventAddress, FoundEvent>;
   readonly lines = new ReceiverLines();
 
-  constructor(store: Pick<WorkflowStore, 'findMessages' | 'readEvents'>, pollMs: number) {
+  constructor(store: Pick<WorkflowStore, 'findMessages' | 'readEvents'>, pollMs: number, runtime: Runtime) {
     this.messages = new Watcher(
       async (topics) => (await store.findMessages(topics)).map((isThere) => (isThere ? true : undefined)),
       pollMs,
+      runtime,
     );
-    this.events = new Watcher((events) => store.readEvents(events), pollMs);
+    this.events = new Watcher((events) => store.readEvents(events), pollMs, runtime);
   }
 
   check(workflowIds: readonly string[] | null): void {

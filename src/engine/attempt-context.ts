@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { StepTimeoutError } from '../errors/step-errors.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { EventToAdd } from '../store/event-to-add.js';
 import { EventBuffer } from './event-buffer.js';
 import type { RunningAttempt } from './running-attempt.js';
-import { startTimer } from './timer.js';
 
 /** What an attempt needs of the execution around it. */
 export interface AttemptSurroundings {
   readonly workflowId: string;
+  readonly runtime: Runtime;
   /** Calls back when the execution may no longer write; returns how to take that back. */
   onGone(callback: (reason: Error) => void): () => void;
   /** Where it is not made of the step's number and name. */
@@ -78,7 +79,7 @@ export class AttemptContext implements RunningAttempt {
   /** The promise keeps running after the time is up; whatever it still brings is discarded. */
   within(running: unknown, timeoutMs: number, what: string): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const cancel = startTimer(timeoutMs, () => {
+      const cancel = this.#surroundings.runtime.startTimer(timeoutMs, () => {
         const error = new StepTimeoutError(
           `${what} of step "${this.name}" took longer than ${String(timeoutMs)} ms. Its signal has fired; its result is discarded.`,
         );

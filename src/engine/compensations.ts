@@ -1,11 +1,11 @@
 import { HistoryLimitError } from '../errors/workflow-errors.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { RecordedStep } from '../store/store.js';
 import type { CompensationBody } from './compensation-body.js';
 import type { StepDefinition } from './definitions.js';
 import { HISTORY_LIMIT } from './history-limit.js';
 import { uuidOf } from './attempt-context.js';
 import { isDoubtful } from './doubtful.js';
-import { startTimer } from './timer.js';
 
 /** Functions that one run of a workflow can register for its rollback. */
 const MOST_FUNCTIONS = HISTORY_LIMIT;
@@ -30,6 +30,9 @@ export type Compensation =
       readonly place: number;
       readonly body: CompensationBody;
     };
+
+/** How long steps that are under way when their workflow fails have to end, before they are taken for unknown. Milliseconds. */
+export const IN_FLIGHT_MS = 10_000;
 
 /**
  * What an execution knows of what it would have to undo: the compensable steps that it has called, and the functions that its code has
@@ -103,7 +106,10 @@ export class Compensations {
   }
 
   /** Resolves when no step is under way any more; after `ms` at the latest, or when the execution is over. */
-  settled(ms: number, execution: { onGone(callback: () => void): () => void }): Promise<void> {
+  settled(
+    ms: number,
+    execution: { readonly runtime: Runtime; onGone(callback: () => void): () => void },
+  ): Promise<void> {
     if (this.#underWay.size === 0) return Promise.resolve();
     return new Promise((resolve) => {
       const settle = (): void => {
@@ -112,7 +118,7 @@ export class Compensations {
         forget();
         resolve();
       };
-      const cancel = startTimer(ms, settle);
+      const cancel = execution.runtime.startTimer(ms, settle);
       const forget = execution.onGone(settle);
       this.#onSettled.add(settle);
     });

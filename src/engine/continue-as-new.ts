@@ -29,7 +29,13 @@ export function continueAsNew(
     if (recorded !== undefined) await execution.replayed(recorded);
     const replaying = execution.replayOver();
     if (replaying !== undefined) await replaying;
-    const step = { seq, name: definition.name, kind: 'continue', childId: null, startedAt: performance.now() } as const;
+    const step = {
+      seq,
+      name: definition.name,
+      kind: 'continue',
+      childId: null,
+      startedAt: execution.runtime.now(),
+    } as const;
     const { input } = await orRecordFailure(execution, step, () => {
       if (execution.leavesUnknown) throw stepUnderWay();
       return prepareStart(definition, args, {}, workflowId, host.serializer);

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { WorkflowHandle } from '../api/workflow-handle.js';
 import type { StartOptions } from '../api/workflow-options.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
@@ -8,7 +7,6 @@ import type { WorkflowDefinition } from './definitions.js';
 import { elapsedSince } from './elapsed.js';
 import type { RunningExecution } from './execution-host.js';
 import type { Outcome } from './outcome.js';
-import { startTimer } from './timer.js';
 
 // What a workflow can call besides steps. Each is numbered synchronously with the call, replays what is recorded, and
 // records what it waits for before it waits.
@@ -19,7 +17,7 @@ export function recordValue(execution: RunningExecution, name: string, produce: 
     const { seq, recorded } = execution.enter('value', name);
     if (recorded !== undefined) return execution.replayed(recorded);
     await execution.replayOver();
-    const step = { seq, name, kind: 'value', childId: null, startedAt: performance.now() } as const;
+    const step = { seq, name, kind: 'value', childId: null, startedAt: execution.runtime.now() } as const;
     const value = produce();
     await recordResult(execution, step, { output: await encode(execution, value), error: null });
     return value;
@@ -35,7 +33,7 @@ export function durableSleep(execution: RunningExecution, sleep: NonNullable<Int
       return;
     }
     await execution.replayOver();
-    const step = { seq, name: 'sleep', kind: 'sleep', childId: null, startedAt: performance.now() } as const;
+    const step = { seq, name: 'sleep', kind: 'sleep', childId: null, startedAt: execution.runtime.now() } as const;
     let remainingMs: number;
     if (recorded === undefined) {
       remainingMs = await recordWait(execution, { seq, name: 'sleep', kind: 'sleep', sleep });
@@ -59,7 +57,7 @@ export function callChild(
     const { seq, recorded } = execution.enter('workflow', definition.name);
     if (recorded?.complete === true) return execution.replayed(recorded);
     await execution.replayOver();
-    const call = { seq, name: definition.name, kind: 'workflow', startedAt: performance.now() } as const;
+    const call = { seq, name: definition.name, kind: 'workflow', startedAt: execution.runtime.now() } as const;
     const childId =
       recorded?.childId ??
       (await orRecordFailure(execution, { ...call, childId: null }, () =>
@@ -84,7 +82,7 @@ export function startChildHandle(
       return execution.host.handleOf(recorded.childId ?? '');
     }
     await execution.replayOver();
-    const call = { seq, name: definition.name, kind: 'start', startedAt: performance.now() } as const;
+    const call = { seq, name: definition.name, kind: 'start', startedAt: execution.runtime.now() } as const;
     const childId = await orRecordFailure(execution, { ...call, childId: null }, () =>
       startChild(execution, definition, args, options, call),
     );
@@ -98,7 +96,7 @@ export function awaitOutcome(execution: RunningExecution, workflowId: string): P
     const { seq, recorded } = execution.enter('outcome', 'result', workflowId);
     if (recorded !== undefined) return execution.replayed(recorded);
     await execution.replayOver();
-    const startedAt = performance.now();
+    const startedAt = execution.runtime.now();
     return awaitAndRecord(execution, { seq, name: 'result', kind: 'outcome', childId: workflowId, startedAt });
   });
 }
@@ -136,7 +134,7 @@ export async function recordResult(
   result: Pick<RecordedStep, 'output' | 'error'>,
 ): Promise<void> {
   const { startedAt, ...identity } = step;
-  const elapsedMs = elapsedSince(startedAt);
+  const elapsedMs = elapsedSince(execution.runtime, startedAt);
   const refused = await execution.checkpoint({ ...identity, ...result, attempts: 1, attemptErrors: null, elapsedMs });
   if (refused !== undefined) {
     throw new WriteRefusedError(`The database refuses the result of ${step.kind} "${step.name}".`, { cause: refused });
@@ -197,10 +195,10 @@ async function startChild(
   // The epoch keeps the child of a rewound parent apart from the one before.
   const childId = options.workflowId ?? `${ownership.workflowId}.${String(call.seq)}.${String(ownership.epoch)}`;
   const start: WorkflowStart = await host.prepare(definition, args, options, childId);
-  const token = randomUUID();
+  const token = execution.runtime.randomUuid();
   const child = { ...start, token, onParentCancel: options.onParentCancel ?? 'cancel' };
   const { seq, name, kind } = call;
-  const sentAt = performance.now();
+  const sentAt = execution.runtime.now();
   const intent = host.store.recordIntent(ownership, { seq, name, kind, child });
   const answer = await execution.write(intent);
   if (answer.kind === 'child-name-taken') {
@@ -235,7 +233,7 @@ function written(
 /** Never resolves when the execution ends first: the call has been rejected by then. */
 function elapse(execution: RunningExecution, ms: number): Promise<void> {
   return new Promise((resolve) => {
-    const cancel = startTimer(ms, () => {
+    const cancel = execution.runtime.startTimer(ms, () => {
       forget();
       resolve();
     });

@@ -33,7 +33,7 @@ export function enqueueChild(
       name: definition.name,
       kind: 'enqueue',
       childId: null,
-      startedAt: performance.now(),
+      startedAt: execution.runtime.now(),
     } as const;
     const childId = await orRecordFailure(execution, step, () => enqueueAt(execution, seq, definition, args, options));
     return execution.host.handleOf(childId);

@@ -11,7 +11,6 @@ import type { RunningExecution } from './execution-host.js';
 import { valueOfEvent } from './found-event.js';
 import { checkSchema } from './schema.js';
 import { sendRefusalError } from './send-refusal.js';
-import { startTimer } from './timer.js';
 import type { Watch } from './watch.js';
 
 // Messages and events as durable calls: each is numbered synchronously with the call, replays what is recorded, and takes
@@ -27,7 +26,7 @@ export function receiveMessage(execution: RunningExecution, topic: string, timeo
     open.receives = seq;
     if (recorded?.complete === true) return execution.replayed(recorded);
     await execution.replayOver();
-    const step = identify(seq, topic, 'receive');
+    const step = identify(execution, seq, topic, 'receive');
     const message = await orRecordFailure(execution, step, () => awaitMessage(execution, step, timeoutMs, recorded));
     return message.take();
   });
@@ -50,7 +49,7 @@ export function sendMessage(
       return;
     }
     await execution.replayOver();
-    const step = identify(seq, name, 'send');
+    const step = identify(execution, seq, name, 'send');
     await orRecordFailure(execution, step, async () => {
       if (options.transaction !== undefined) {
         throw new InvalidArgumentError(
@@ -67,7 +66,7 @@ export function sendMessage(
         payload: await encodeGiven(execution, message),
         idempotencyKey: options.idempotencyKey ?? null,
         output: await encode(execution, undefined),
-        elapsedMs: elapsedSince(step.startedAt),
+        elapsedMs: elapsedSince(execution.runtime, step.startedAt),
       });
       const answer = await execution.write(sent);
       switch (answer.kind) {
@@ -101,7 +100,7 @@ export function recordEventOf(execution: RunningExecution, key: string, make: ()
       return;
     }
     await execution.replayOver();
-    const step = identify(seq, key, 'event');
+    const step = identify(execution, seq, key, 'event');
     await orRecordFailure(execution, step, async () => {
       const { host, ownership, workflowId } = execution;
       const set = host.store.recordEvent(ownership, {
@@ -109,7 +108,7 @@ export function recordEventOf(execution: RunningExecution, key: string, make: ()
         key,
         value: await encodeGiven(execution, await make()),
         output: await encode(execution, undefined),
-        elapsedMs: elapsedSince(step.startedAt),
+        elapsedMs: elapsedSince(execution.runtime, step.startedAt),
       });
       const answer = await execution.write(set);
       switch (answer.kind) {
@@ -137,7 +136,7 @@ export function readEvent(
     const { seq, recorded } = execution.enter('event-read', name);
     if (recorded?.complete === true) return execution.replayed(recorded);
     await execution.replayOver();
-    const step = identify(seq, name, 'event-read');
+    const step = identify(execution, seq, name, 'event-read');
     const output = await orRecordFailure(execution, step, () =>
       awaitEvent(execution, step, event, timeoutMs, recorded),
     );
@@ -148,8 +147,8 @@ export function readEvent(
   });
 }
 
-function identify(seq: number, name: string, kind: StepKind): StepIdentity {
-  return { seq, name, kind, childId: null, startedAt: performance.now() };
+function identify(execution: RunningExecution, seq: number, name: string, kind: StepKind): StepIdentity {
+  return { seq, name, kind, childId: null, startedAt: execution.runtime.now() };
 }
 
 /** Takes a message, or records that none has come in time. */
@@ -177,7 +176,7 @@ async function awaitMessage(
         await limit.wait(watch, { kind: 'message', topic });
         continue;
       }
-      const elapsedMs = elapsedSince(step.startedAt);
+      const elapsedMs = elapsedSince(execution.runtime, step.startedAt);
       const otherwise = limit.isOver ? nothing : null;
       const answer = await execution.write(host.store.receive(ownership, { seq, topic, otherwise, elapsedMs }));
       switch (answer.kind) {
@@ -259,12 +258,12 @@ class WaitLimit {
     this.#timeoutMs = timeoutMs;
     if (recorded !== undefined && recorded.remainingMs !== null) {
       // Counted when the history was loaded, a moment before this execution was made.
-      this.#endAt = performance.now() + recorded.remainingMs - execution.ageMs;
+      this.#endAt = execution.runtime.now() + recorded.remainingMs - execution.ageMs;
     }
   }
 
   get isOver(): boolean {
-    return this.#endAt === undefined ? this.#timeoutMs === 0 : performance.now() >= this.#endAt;
+    return this.#endAt === undefined ? this.#timeoutMs === 0 : this.#execution.runtime.now() >= this.#endAt;
   }
 
   /** Makes the end durable, unless it is. */
@@ -272,18 +271,18 @@ class WaitLimit {
     if (this.#timeoutMs === null || this.#endAt !== undefined) return;
     const { seq, name, kind } = this.#step;
     const remainingMs = await recordWait(this.#execution, { seq, name, kind, sleep: { ms: this.#timeoutMs } });
-    this.#endAt = performance.now() + remainingMs;
+    this.#endAt = this.#execution.runtime.now() + remainingMs;
   }
 
   /** Resolves when the watch finds something or the time is up; never, when the execution ends first. */
   async wait(watch: Watch<unknown>, wait: Wait): Promise<void> {
     const waits: Promise<unknown>[] = [watch.next()];
     let cancel = (): void => undefined;
-    const leftMs = this.#endAt === undefined ? undefined : this.#endAt - performance.now();
+    const leftMs = this.#endAt === undefined ? undefined : this.#endAt - this.#execution.runtime.now();
     if (leftMs !== undefined) {
       waits.push(
         new Promise<void>((resolve) => {
-          cancel = startTimer(leftMs, resolve);
+          cancel = this.#execution.runtime.startTimer(leftMs, resolve);
         }),
       );
     }

@@ -46,7 +46,7 @@ async function addAsCall(execution: RunningExecution, event: NamedEvent, payload
     return;
   }
   await execution.replayOver();
-  const step = { seq, name: event.topic, kind: 'outbox', childId: null, startedAt: performance.now() } as const;
+  const step = { seq, name: event.topic, kind: 'outbox', childId: null, startedAt: execution.runtime.now() } as const;
   const { serializer } = execution.host;
   await orRecordFailure(execution, step, async () => {
     // Encoding may take a while, and events of one key have the order of the calls.
@@ -60,7 +60,7 @@ async function addAsCall(execution: RunningExecution, event: NamedEvent, payload
           error: null,
           attempts: 1,
           attemptErrors: null,
-          elapsedMs: elapsedSince(step.startedAt),
+          elapsedMs: elapsedSince(execution.runtime, step.startedAt),
           events: [{ ...event, payload: text }],
         }),
     );

@@ -82,7 +82,7 @@ async function writeAsCall(
     return;
   }
   await execution.replayOver();
-  const step = { seq, name: stream, kind, childId: null, startedAt: performance.now() } as const;
+  const step = { seq, name: stream, kind, childId: null, startedAt: execution.runtime.now() } as const;
   await orRecordFailure(execution, step, () =>
     write(
       execution,
@@ -91,7 +91,7 @@ async function writeAsCall(
         stream,
         value,
         seq,
-        by: { kind, output, elapsedMs: elapsedSince(step.startedAt) },
+        by: { kind, output, elapsedMs: elapsedSince(execution.runtime, step.startedAt) },
       }),
     ),
   );

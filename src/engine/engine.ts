@@ -1,9 +1,9 @@
-import { randomUUID } from 'node:crypto';
 import type { Logger } from '../api/logger.js';
 import type { WorkflowHandle } from '../api/workflow-handle.js';
 import type { StartOptions } from '../api/workflow-options.js';
 import { HoldfastClosedError } from '../errors/usage-errors.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { ClaimedWorkflow, ExecutorIdentity, Ownership, WorkflowStart, WorkflowStore } from '../store/store.js';
 import type { TransactionStore } from '../store/transaction-store.js';
 import type { Catalog } from './catalog.js';
@@ -20,7 +20,6 @@ import { prepareStart } from './prepare-start.js';
 import { runOutsideScope } from './scope.js';
 import type { Serializer } from './serializer.js';
 import type { ArrivalWatches } from './watch.js';
-import { newWorkflowId } from './workflow-id.js';
 
 /** What the engine needs to know of the executor it works for. */
 export interface ExecutorState {
@@ -42,6 +41,7 @@ export interface ExecutorState {
 }
 
 export interface EngineOptions {
+  readonly runtime: Runtime;
   readonly store: WorkflowStore;
   /** Default: none can be run. */
   readonly transactions?: TransactionStore;
@@ -56,6 +56,7 @@ export interface EngineOptions {
 
 /** Starts workflows, runs executions, and knows which run here. */
 export class Engine implements ExecutionHost {
+  readonly runtime: Runtime;
   readonly store: WorkflowStore;
   readonly transactions: TransactionStore;
   readonly serializer: Serializer;
@@ -76,6 +77,7 @@ export class Engine implements ExecutionHost {
   #givingBack = false;
 
   constructor(options: EngineOptions) {
+    this.runtime = options.runtime;
     this.store = options.store;
     this.transactions = options.transactions ?? NO_TRANSACTIONS;
     this.serializer = options.serializer;
@@ -121,7 +123,7 @@ export class Engine implements ExecutionHost {
     args: readonly unknown[],
   ): Promise<WorkflowHandle> {
     this.assertAccepting();
-    const workflowId = options.workflowId ?? newWorkflowId();
+    const workflowId = options.workflowId ?? this.runtime.sortableUuid();
     const start = await this.prepare(definition, args, options, workflowId);
     this.assertAccepting();
     this.#startsUnderWay += 1;
@@ -137,8 +139,8 @@ export class Engine implements ExecutionHost {
   async #startPrepared(definition: WorkflowDefinition, start: WorkflowStart): Promise<void> {
     const { workflowId } = start;
     const { identity: executor, appVersion } = this.#executor;
-    const sentAt = performance.now();
-    const answer = await this.store.start({ ...start, executor, appVersion, token: randomUUID() });
+    const sentAt = this.runtime.now();
+    const answer = await this.store.start({ ...start, executor, appVersion, token: this.runtime.randomUuid() });
     switch (answer.kind) {
       case 'started':
         await this.#runFresh(definition, start, answer.ownership, sentAt);
@@ -167,7 +169,7 @@ export class Engine implements ExecutionHost {
   async mayRun(ownership: Ownership, sentAt: number): Promise<boolean> {
     const { token } = ownership;
     if (this.#executor.isGivingBack(token)) return false;
-    if (performance.now() - sentAt < this.#executor.lateMs) return true;
+    if (this.runtime.now() - sentAt < this.#executor.lateMs) return true;
     this.#arriving.add(token);
     let isOwned = false;
     try {

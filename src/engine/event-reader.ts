@@ -1,3 +1,4 @@
+import type { Runtime } from '../runtime/runtime.js';
 import { onAbort } from './abort-wait.js';
 import type { GetEventOptions } from '../api/messages.js';
 import type { EventAddress, FoundEvent, WorkflowStore } from '../store/store.js';
@@ -5,7 +6,6 @@ import { parseDuration } from './duration.js';
 import { valueOfEvent } from './found-event.js';
 import { checkKnownOptions } from './known-options.js';
 import { checkEventKey } from './message-arguments.js';
-import { startTimer } from './timer.js';
 import type { Serializer } from './serializer.js';
 import type { ArrivalWatches } from './watch.js';
 import { checkWorkflowId } from './workflow-id.js';
@@ -29,6 +29,7 @@ export interface EventReaderParts {
   readonly store: Pick<WorkflowStore, 'readEvents'>;
   readonly arrivals: ArrivalWatches;
   readonly serializer: Serializer;
+  readonly runtime: Runtime;
 }
 
 /** Reads events from outside of workflows. */
@@ -51,7 +52,7 @@ export class EventReader {
     timeoutMs: number | null,
     signal: AbortSignal | undefined,
   ): Promise<FoundEvent | undefined> {
-    const { store, arrivals } = this.#parts;
+    const { store, arrivals, runtime } = this.#parts;
     const watch = arrivals.events.watch(event);
     const cleanUps: (() => void)[] = [];
     try {
@@ -63,7 +64,7 @@ export class EventReader {
         ends.push(
           new Promise((resolve) => {
             cleanUps.push(
-              startTimer(timeoutMs, () => {
+              runtime.startTimer(timeoutMs, () => {
                 resolve(undefined);
               }),
             );

@@ -2,6 +2,7 @@ import type { WorkflowContext } from '../api/context.js';
 import type { Logger } from '../api/logger.js';
 import type { WorkflowHandle } from '../api/workflow-handle.js';
 import type { StartOptions } from '../api/workflow-options.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { RollbackCause } from '../store/rollback-store.js';
 import type {
   Denied,
@@ -46,6 +47,8 @@ export interface RunningExecution {
   readonly definition: WorkflowDefinition;
   readonly ownership: Ownership;
   readonly host: ExecutionHost;
+  /** Time and chance. */
+  readonly runtime: Runtime;
   /** How long this execution has been here, in milliseconds. */
   readonly ageMs: number;
   /** How long nothing has been recorded, without everything waiting, in milliseconds. */
@@ -124,6 +127,7 @@ export interface RunningExecution {
 
 /** What an execution needs of the engine that runs it. */
 export interface ExecutionHost {
+  readonly runtime: Runtime;
   readonly store: WorkflowStore;
   /** Where bodies of transactions run. */
   readonly transactions: TransactionStore;

@@ -1,6 +1,7 @@
 import type { WorkflowContext } from '../api/context.js';
 import { WriteRefusedError, type StepNondeterminismError } from '../errors/workflow-errors.js';
 import { codeOf } from '../errors/error-code.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { RollbackCause } from '../store/rollback-store.js';
 import type {
   Denied,
@@ -16,7 +17,7 @@ import type {
 } from '../store/store.js';
 import type { BlockCode } from './attention-codes.js';
 import type { CompensationBody } from './compensation-body.js';
-import { Compensations } from './compensations.js';
+import { Compensations, IN_FLIGHT_MS } from './compensations.js';
 import { startDecodingResult } from './decoding.js';
 import type { StepDefinition, WorkflowDefinition } from './definitions.js';
 import { Departure } from './departure.js';
@@ -31,11 +32,8 @@ import { Replay, Turnstile } from './replay.js';
 import { LATE_CODE_MS, rollBack, rollbackRecordOf, type RollbackRecord } from './rollback.js';
 import { runStep } from './run-step.js';
 import { runInScope } from './scope.js';
-import { startTimer, within } from './timer.js';
+import { within } from './timer.js';
 import { workflowContext } from './workflow-context.js';
-
-/** How long steps that are under way when their workflow fails have to end, before they are taken for unknown. Milliseconds. */
-export const IN_FLIGHT_MS = 10_000;
 
 /**
  * One run of one workflow, from gaining ownership to giving it up.
@@ -50,6 +48,7 @@ export class Execution implements RunningExecution {
   readonly attempt: number;
   readonly writeOrder = new InOrder();
   readonly host: ExecutionHost;
+  readonly runtime: Runtime;
   readonly #start: ExecutionStart;
   readonly #replay: Replay;
   /** Undefined: this execution runs the workflow. */
@@ -59,14 +58,13 @@ export class Execution implements RunningExecution {
   #isFrozen = false;
   /** The deadline has passed: nothing is done that is not on record. */
   #isTimedOut = false;
-  readonly #turnstile = new Turnstile();
-  readonly #open = new OpenCalls();
+  readonly #turnstile: Turnstile;
+  readonly #open: OpenCalls;
   /** While the store is asked to suspend this execution. */
   #suspending: Promise<void> | undefined;
   /** What is still open is never answered, so that no code of the workflow runs, not even a `finally`. */
   #isMute = false;
   readonly #departure = new Departure();
-  readonly #createdAt = performance.now();
   #state: 'running' | 'ending' | 'over' = 'running';
   #nextSeq: number;
   #requeues: number;
@@ -74,6 +72,9 @@ export class Execution implements RunningExecution {
 
   constructor(host: ExecutionHost, start: ExecutionStart) {
     this.host = host;
+    this.runtime = host.runtime;
+    this.#turnstile = new Turnstile(host.runtime);
+    this.#open = new OpenCalls(host.runtime);
     this.#start = start;
     this.definition = start.definition;
     this.ownership = start.ownership;
@@ -81,7 +82,7 @@ export class Execution implements RunningExecution {
     this.#requeues = start.requeues;
     this.#nextSeq = start.firstSeq;
     this.#rollback = rollbackRecordOf(start.history);
-    this.#replay = new Replay(this.#rollback?.before ?? start.history, (next) => {
+    this.#replay = new Replay(host.runtime, this.#rollback?.before ?? start.history, (next) => {
       this.#block(why.otherPath(this.workflowId, next, 'the code stands still without asking for it'));
     });
   }
@@ -108,7 +109,7 @@ export class Execution implements RunningExecution {
   }
 
   get ageMs(): number {
-    return performance.now() - this.#createdAt;
+    return this.#open.ageMs;
   }
 
   context(): WorkflowContext {
@@ -146,9 +147,8 @@ export class Execution implements RunningExecution {
       return;
     }
     if (deadlineInMs !== null) {
-      this.#cancelDeadline = startTimer(deadlineInMs, () => {
-        this.#timeOut().catch(this.blockUnrecordable.bind(this));
-      });
+      const timeOut = (): void => void this.#timeOut().catch(this.blockUnrecordable.bind(this));
+      this.#cancelDeadline = this.runtime.startTimer(deadlineInMs, timeOut);
     }
     let outcome: OutcomeRecord;
     try {
@@ -340,10 +340,8 @@ export class Execution implements RunningExecution {
   #giveUp(answer: Denied): void {
     switch (answer.kind) {
       case 'lost':
-        this.lose();
-        break;
       case 'missing':
-        this.lose('deleted');
+        this.lose(answer.kind === 'missing' ? 'deleted' : undefined);
         break;
       case 'nondeterminism':
         this.#block(why.recordedOtherwise(this.workflowId, answer.found));
@@ -388,7 +386,7 @@ export class Execution implements RunningExecution {
     const outcome = await failureOf(error, this.host.serializer);
     // Before the code has come to rest, nobody knows what there is to undo.
     this.#isTimedOut = true;
-    await within(this.#replay.whenFollowed(), LATE_CODE_MS);
+    await within(this.runtime, this.#replay.whenFollowed(), LATE_CODE_MS);
     if (this.mayHaveToUndo) await this.beginRollback('timed-out', outcome.error ?? '');
     else await this.#finish(outcome, error);
   }

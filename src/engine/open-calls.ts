@@ -1,3 +1,4 @@
+import type { Runtime } from '../runtime/runtime.js';
 import type { Wait } from '../store/store.js';
 
 /** A durable call whose promise the workflow's code holds. */
@@ -24,12 +25,25 @@ interface OpenWait {
 
 /** The durable calls of one execution that are under way, and which of them do nothing but wait. */
 export class OpenCalls {
+  readonly #runtime: Runtime;
+  readonly #createdAt: number;
   readonly #open = new Set<OpenCall>();
   readonly #waits = new Set<OpenWait>();
   /** Since when all of them do nothing but wait, by the monotonic clock. */
   #idleSince: number | undefined;
   /** When something was last recorded or handed out, or they last stopped to do nothing but wait; by the monotonic clock. */
-  #progressAt = performance.now();
+  #progressAt: number;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+    this.#createdAt = runtime.now();
+    this.#progressAt = this.#createdAt;
+  }
+
+  /** How long their execution has been here, in milliseconds. */
+  get ageMs(): number {
+    return this.#runtime.now() - this.#createdAt;
+  }
 
   get size(): number {
     return this.#open.size;
@@ -93,7 +107,7 @@ export class OpenCalls {
 
   /** Says what a call waits for, until `until` settles. `dueInMs`: when that is at the latest. */
   async waiting<Result>(wait: Wait, until: Promise<Result>, dueInMs: number): Promise<Result> {
-    const open: OpenWait = { wait, dueAt: performance.now() + dueInMs };
+    const open: OpenWait = { wait, dueAt: this.#runtime.now() + dueInMs };
     this.#waits.add(open);
     this.#noteIdle();
     try {
@@ -107,7 +121,7 @@ export class OpenCalls {
   /** Whether they have done nothing but wait for `sinceMs`, and no moment that is waited for comes within `untilMs`. */
   isIdle(sinceMs: number, untilMs: number): boolean {
     if (this.#idleSince === undefined) return false;
-    const now = performance.now();
+    const now = this.#runtime.now();
     if (now - this.#idleSince < sinceMs) return false;
     for (const { dueAt } of this.#waits) if (dueAt - now < untilMs) return false;
     return true;
@@ -115,21 +129,21 @@ export class OpenCalls {
 
   /** How long nothing has been recorded or handed out, without all of them waiting, in milliseconds. */
   get stalledMs(): number {
-    return this.#idleSince === undefined ? performance.now() - this.#progressAt : 0;
+    return this.#idleSince === undefined ? this.#runtime.now() - this.#progressAt : 0;
   }
 
   noteProgress(): void {
-    this.#progressAt = performance.now();
+    this.#progressAt = this.#runtime.now();
   }
 
   /** Counts from now on again how long they have waited. */
   restartIdle(): void {
-    if (this.#idleSince !== undefined) this.#idleSince = performance.now();
+    if (this.#idleSince !== undefined) this.#idleSince = this.#runtime.now();
   }
 
   #noteIdle(): void {
     const isIdle = this.#waits.size > 0 && this.#waits.size === this.#open.size;
-    if (isIdle) this.#idleSince ??= performance.now();
+    if (isIdle) this.#idleSince ??= this.#runtime.now();
     else this.#noteBusy();
   }
 

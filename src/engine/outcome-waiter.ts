@@ -1,4 +1,5 @@
 import { HoldfastClosedError } from '../errors/usage-errors.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { FoundOutcome, WorkflowStore } from '../store/store.js';
 import type { Outcome } from './outcome.js';
 import { notFound } from './not-found.js';
@@ -24,15 +25,17 @@ const MAX_IDS_PER_QUERY = 10_000;
 export class OutcomeWaiter {
   readonly #store: Pick<WorkflowStore, 'readOutcomes'>;
   readonly #pollMs: number;
+  readonly #runtime: Runtime;
   readonly #waiting = new Map<string, Set<Waiting>>();
   readonly #toCheck = new Set<string>();
   #checkScheduled = false;
-  #timer: NodeJS.Timeout | undefined;
+  #cancelPoll: (() => void) | undefined;
   #closed = false;
   /** Questions that were sent. */
   #asked = 0;
 
-  constructor(store: Pick<WorkflowStore, 'readOutcomes'>, pollMs: number) {
+  constructor(store: Pick<WorkflowStore, 'readOutcomes'>, pollMs: number, runtime: Runtime) {
+    this.#runtime = runtime;
     this.#store = store;
     this.#pollMs = pollMs;
   }
@@ -70,7 +73,7 @@ export class OutcomeWaiter {
         reject(reason);
       });
       if (!options.runsHere) this.check([workflowId]);
-      this.#timer ??= runOutsideScope(() => setTimeout(() => void this.#poll(), this.#pollMs));
+      this.#cancelPoll ??= runOutsideScope(() => this.#pollLater());
     });
   }
 
@@ -90,7 +93,7 @@ export class OutcomeWaiter {
     if (this.#toCheck.size === 0 || this.#checkScheduled) return;
     this.#checkScheduled = true;
     runOutsideScope(() =>
-      setImmediate(() => {
+      this.#runtime.nextTurn(() => {
         this.#checkScheduled = false;
         const asked = [...this.#toCheck];
         this.#toCheck.clear();
@@ -101,7 +104,7 @@ export class OutcomeWaiter {
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#cancelPoll?.();
     const error = new HoldfastClosedError(
       'This Holdfast was closed before the workflow ended. The workflow goes on elsewhere; ask another one for its result.',
     );
@@ -113,8 +116,11 @@ export class OutcomeWaiter {
 
   async #poll(): Promise<void> {
     await this.#ask([...this.#waiting.keys()]);
-    this.#timer =
-      this.#waiting.size > 0 && !this.#closed ? setTimeout(() => void this.#poll(), this.#pollMs) : undefined;
+    this.#cancelPoll = this.#waiting.size > 0 && !this.#closed ? this.#pollLater() : undefined;
+  }
+
+  #pollLater(): () => void {
+    return this.#runtime.startTimer(this.#pollMs, () => void this.#poll());
   }
 
   async #ask(workflowIds: readonly string[]): Promise<void> {

@@ -41,14 +41,14 @@ export class QueryHandlers {
     const { byName, onAdded } = this.#of(execution);
     return new Promise((resolve) => {
       const end = (): void => {
-        clearTimeout(timer);
+        cancel();
         onAdded.delete(look);
         resolve(byName.get(name));
       };
       const look = (added: string): void => {
         if (added === name) end();
       };
-      const timer = setTimeout(end, REGISTRATION_MS);
+      const cancel = execution.runtime.startTimer(REGISTRATION_MS, end);
       onAdded.add(look);
     });
   }

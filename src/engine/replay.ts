@@ -1,5 +1,6 @@
-import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import type { Runtime } from '../runtime/runtime.js';
 import type { RecordedStep } from '../store/store.js';
+import { nextTurn } from './timer.js';
 
 /**
  * How long a replay may stand still, with calls waiting that nothing recorded can answer, before the code is taken to be
@@ -22,6 +23,7 @@ interface Called {
  * history is found before any further step body runs.
  */
 export class Replay {
+  readonly #runtime: Runtime;
   readonly #bySeq = new Map<number, RecordedStep>();
   /** In the order of recordVersion. Started children are handed out like results; open sleeps and the like are not. */
   readonly #ordered: readonly RecordedStep[];
@@ -37,10 +39,11 @@ export class Replay {
   /** The highest number that the code has come to. */
   #asked = -1;
   #pumping = false;
-  #stall: NodeJS.Timeout | undefined;
-  #standing: AbortController | undefined;
+  #cancelStall: (() => void) | undefined;
+  #stopStanding: (() => void) | undefined;
 
-  constructor(history: readonly RecordedStep[], onStall: (next: RecordedStep) => void) {
+  constructor(runtime: Runtime, history: readonly RecordedStep[], onStall: (next: RecordedStep) => void) {
+    this.#runtime = runtime;
     for (const step of history) {
       this.#bySeq.set(step.seq, step);
       this.#lastSeq = Math.max(this.#lastSeq, step.seq);
@@ -118,7 +121,7 @@ export class Replay {
    */
   async end(): Promise<RecordedStep | undefined> {
     if (this.isOver) return undefined;
-    await nextTurn();
+    await nextTurn(this.#runtime);
     const { next } = this;
     if (next === undefined || !this.#called.has(next.seq)) return next;
     await this.over();
@@ -132,7 +135,7 @@ export class Replay {
         this.#onlookers.push(resolve);
       });
     }
-    await nextTurn();
+    await nextTurn(this.#runtime);
   }
 
   /** The same, when the code has also come to the steps that have no end on record. */
@@ -142,7 +145,7 @@ export class Replay {
         this.#followers.push(resolve);
       });
     }
-    await nextTurn();
+    await nextTurn(this.#runtime);
   }
 
   /**
@@ -157,23 +160,33 @@ export class Replay {
     }
     // What the code has left running in the background comes to them when it likes, also when the code has ended.
     if (this.isOver && !this.isFollowed) await this.#orStall(this.whenFollowed());
-    await nextTurn();
+    await nextTurn(this.#runtime);
     return this.isFollowed ? undefined : (this.next ?? this.find(this.#lastOpenStep));
   }
 
   async #orStall(...awaited: readonly Promise<unknown>[]): Promise<void> {
-    const standing = (this.#standing = new AbortController());
-    const { signal } = standing;
-    await Promise.race([...awaited, pause(REPLAY_STALL_MS, undefined, { signal })]);
-    standing.abort();
+    let cancel = (): void => undefined;
+    const stalled = new Promise<void>((resolve, reject) => {
+      cancel = this.#runtime.startTimer(REPLAY_STALL_MS, resolve);
+      this.#stopStanding = () => {
+        cancel();
+        reject(new Error('The replay was stopped.'));
+      };
+    });
+    try {
+      await Promise.race([...awaited, stalled]);
+    } finally {
+      cancel();
+      this.#stopStanding = undefined;
+    }
   }
 
   /** Drops everything: nobody will be answered. */
   stop(): void {
     this.#onlookers.length = 0;
     this.#followers.length = 0;
-    this.#standing?.abort();
-    clearTimeout(this.#stall);
+    this.#stopStanding?.();
+    this.#cancelStall?.();
     this.#called.clear();
     this.#liveCalls.length = 0;
     this.#cursor = this.#ordered.length;
@@ -193,7 +206,7 @@ export class Replay {
   #pump(): void {
     if (this.#pumping) return;
     this.#pumping = true;
-    setImmediate(() => {
+    this.#runtime.nextTurn(() => {
       this.#pumping = false;
       this.#handOut();
     });
@@ -202,7 +215,7 @@ export class Replay {
   #handOut(): void {
     const next = this.next;
     if (next === undefined) {
-      clearTimeout(this.#stall);
+      this.#cancelStall?.();
       for (const resolve of this.#liveCalls.splice(0)) resolve();
       this.#tellOnlookers();
       this.#tellFollowers();
@@ -211,14 +224,14 @@ export class Replay {
     const called = this.#called.get(next.seq);
     if (called === undefined) {
       if (this.#called.size > 0 || this.#liveCalls.length > 0) {
-        this.#stall ??= setTimeout(() => {
+        this.#cancelStall ??= this.#runtime.startTimer(REPLAY_STALL_MS, () => {
           this.#onStall(next);
-        }, REPLAY_STALL_MS);
+        });
       }
       return;
     }
-    clearTimeout(this.#stall);
-    this.#stall = undefined;
+    this.#cancelStall?.();
+    this.#cancelStall = undefined;
     if (!called.isReady) return;
     this.#called.delete(next.seq);
     this.#cursor += 1;
@@ -234,21 +247,26 @@ export class Replay {
  * of their record versions, with the code at rest in between. A lone result passes at once.
  */
 export class Turnstile {
+  readonly #runtime: Runtime;
   readonly #waiting: (() => void)[] = [];
   #occupied = false;
+
+  constructor(runtime: Runtime) {
+    this.#runtime = runtime;
+  }
 
   /** Undefined: go on at once. Not before `ready` has resolved; what comes later waits for that as well. */
   pass(ready?: Promise<unknown>): Promise<void> | undefined {
     if (!this.#occupied && ready === undefined) {
       this.#occupied = true;
-      setImmediate(this.#next);
+      this.#runtime.nextTurn(this.#next);
       return undefined;
     }
     return new Promise((resolve) => {
       this.#waiting.push(() => {
         const go = (): void => {
           resolve();
-          setImmediate(this.#next);
+          this.#runtime.nextTurn(this.#next);
         };
         if (ready === undefined) go();
         else void ready.then(go);

@@ -83,7 +83,7 @@ export async function rollBack(
       return undefined;
     }
     // It failed then, so it is about to: what it still comes by on its way counts.
-    if (record.cause === 'failed') await within(ended, LATE_CODE_MS);
+    if (record.cause === 'failed') await within(execution.runtime, ended, LATE_CODE_MS);
     return await runRollback(execution, record);
   } catch (error) {
     if (execution.isRunning) throw error;
@@ -261,9 +261,10 @@ async function run(
   { body, self, args, key }: Extract<Task, { readonly kind: 'run' }>,
   left: number,
 ): Promise<boolean> {
-  const startedAt = performance.now();
+  const startedAt = execution.runtime.now();
   const end = await runAttempts(body, entry.seq, {
     workflowId: execution.workflowId,
+    runtime: execution.runtime,
     idempotencyKey: key,
     onGone: (callback) => execution.onGone(callback),
     get isRunning() {
@@ -279,7 +280,12 @@ async function run(
   if (end.kind === 'value') {
     const attemptErrors = await encodeFailures(execution, end.failures);
     const { attempts, events } = end;
-    return recordDone(execution, entry, { attempts, attemptErrors, events, elapsedMs: elapsedSince(startedAt) });
+    return recordDone(execution, entry, {
+      attempts,
+      attemptErrors,
+      events,
+      elapsedMs: elapsedSince(execution.runtime, startedAt),
+    });
   }
   await fail(execution, entry, end, left);
   return false;

@@ -1,6 +1,7 @@
 import { RegistrationError } from '../errors/usage-errors.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
 import { WriteRefusedError } from '../errors/workflow-errors.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { RecordedStep, StepRecord } from '../store/store.js';
 import { compensationBody } from './compensation-body.js';
 import type { StepDefinition } from './definitions.js';
@@ -63,7 +64,7 @@ async function runNumbered(
   const replaying = execution.replayOver();
   if (replaying !== undefined) await replaying;
   begins?.();
-  const startedAt = performance.now();
+  const startedAt = execution.runtime.now();
   const call = new StepCall(execution, open, definition, seq, self, args);
   const end = await (definition.needsIntent || recorded !== undefined
     ? runWithIntent(call, recorded)
@@ -134,6 +135,10 @@ class StepCall implements AttemptHost, UnknownStep {
 
   get workflowId(): string {
     return this.execution.workflowId;
+  }
+
+  get runtime(): Runtime {
+    return this.execution.runtime;
   }
 
   get isRunning(): boolean {
@@ -208,7 +213,7 @@ async function recordOf(
     attempts: end.attempts,
     attemptErrors: await encodeFailures(execution, end.failures),
     childId: null,
-    elapsedMs: elapsedSince(startedAt),
+    elapsedMs: elapsedSince(execution.runtime, startedAt),
     // With an error there is nothing to tell the outside world.
     events: error === null && end.kind === 'value' ? end.events : [],
   };

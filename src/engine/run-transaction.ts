@@ -58,6 +58,7 @@ async function runNumbered(
   const call = new TransactionCall(execution, definition, seq, self, args);
   const end = await runAttempts(definition, seq, {
     workflowId: execution.workflowId,
+    runtime: execution.runtime,
     onGone: (callback) => execution.onGone(callback),
     get isRunning() {
       return execution.isRunning;
@@ -117,7 +118,7 @@ async function takeAdopted({ host: { serializer } }: RunningExecution, record: S
 }
 
 class TransactionCall {
-  readonly startedAt = performance.now();
+  readonly startedAt: number;
   readonly #execution: RunningExecution;
   readonly #definition: TransactionDefinition;
   readonly #seq: number;
@@ -134,6 +135,7 @@ class TransactionCall {
     args: unknown[],
   ) {
     this.#execution = execution;
+    this.startedAt = execution.runtime.now();
     this.#definition = definition;
     this.#seq = seq;
     this.#self = self;
@@ -240,7 +242,7 @@ class TransactionCall {
         attempts: attempt,
         attemptErrors: await encodeFailures(this.#execution, failures),
         childId: null,
-        elapsedMs: elapsedSince(this.startedAt),
+        elapsedMs: elapsedSince(this.#execution.runtime, this.startedAt),
         events,
       };
     } catch (error) {

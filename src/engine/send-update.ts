@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { SendOptions } from '../api/messages.js';
 import type { Update, UpdateOptions } from '../api/signals.js';
 import { EventNotSetError, ReceiverEndedError, UpdateTimeoutError } from '../errors/message-errors.js';
@@ -22,7 +21,7 @@ export interface UpdateChannel {
 export function durableChannel(execution: RunningExecution): UpdateChannel {
   return {
     serializer: execution.host.serializer,
-    newId: async () => (await recordValue(execution, 'uuid', () => randomUUID())) as string,
+    newId: async () => (await recordValue(execution, 'uuid', () => execution.runtime.randomUuid())) as string,
     send: (workflowId, topic, message, options) => sendMessage(execution, workflowId, topic, message, options),
     awaitReply: (reply, timeoutMs) => readEvent(execution, reply, timeoutMs),
   };

@@ -1,11 +1,11 @@
 import { NonRetryableError, RetryableError, StepRetriesExhaustedError } from '../errors/step-errors.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { EventToAdd } from '../store/event-to-add.js';
 import { AttemptContext, type AttemptSurroundings } from './attempt-context.js';
 import type { StepDefinition } from './definitions.js';
 import type { RetryPolicy } from './retry-policy.js';
 import type { RunningAttempt } from './running-attempt.js';
 import { whatWasThrown } from './thrown.js';
-import { startTimer } from './timer.js';
 
 /** What is run, and how often. */
 export type StepAttempts = Pick<StepDefinition, 'name' | 'retries' | 'timeoutMs'>;
@@ -103,7 +103,7 @@ export async function runAttempts(definition: StepAttempts, seq: number, host: A
       return { kind: 'error', error: finalError(definition, error, failures, last), attempts: attempt, failures };
     }
     failures.push(error);
-    await wait(retryDelayMs(retries, error, attempt), host);
+    await wait(retryDelayMs(retries, error, attempt, host.runtime), host);
   }
 }
 
@@ -127,17 +127,22 @@ function finalError(definition: StepAttempts, error: unknown, failures: readonly
 }
 
 /** How long to wait after failed attempt number `attempt`. */
-export function retryDelayMs(retries: RetryPolicy, error: unknown, attempt: number, random = Math.random): number {
+export function retryDelayMs(
+  retries: RetryPolicy,
+  error: unknown,
+  attempt: number,
+  chance: Pick<Runtime, 'random'>,
+): number {
   if (error instanceof RetryableError && error.afterMs !== undefined) return error.afterMs;
   const factor = retries.exponential ? 2 ** Math.min(attempt - 1, 52) : 1;
   const delay = Math.min(retries.maxDelayMs, retries.initialDelayMs * factor);
-  return retries.jitter ? delay / 2 + random() * (delay / 2) : delay;
+  return retries.jitter ? delay / 2 + chance.random() * (delay / 2) : delay;
 }
 
 /** Waits; not longer than the execution may write. */
-export function wait(ms: number, host: Pick<AttemptHost, 'onGone'>): Promise<void> {
+export function wait(ms: number, host: Pick<AttemptHost, 'runtime' | 'onGone'>): Promise<void> {
   return new Promise((resolve) => {
-    const cancel = startTimer(ms, () => {
+    const cancel = host.runtime.startTimer(ms, () => {
       forget();
       resolve();
     });

@@ -1,4 +1,5 @@
 import { HoldfastClosedError } from '../errors/usage-errors.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { StreamPosition, StreamReads } from '../store/stream-store.js';
 import { runOutsideScope } from './scope.js';
 
@@ -12,11 +13,13 @@ const MAX_POSITIONS_PER_QUERY = 10_000;
 export class StreamWatcher {
   readonly #reads: StreamReads;
   readonly #pollMs: number;
+  readonly #runtime: Runtime;
   readonly #watches = new Map<string, Set<StreamWatch>>();
-  #timer: NodeJS.Timeout | undefined;
+  #cancelPoll: (() => void) | undefined;
   #closed = false;
 
-  constructor(reads: StreamReads, pollMs: number) {
+  constructor(reads: StreamReads, pollMs: number, runtime: Runtime) {
+    this.#runtime = runtime;
     this.#reads = reads;
     this.#pollMs = pollMs;
   }
@@ -35,7 +38,7 @@ export class StreamWatcher {
       this.#watches.set(workflowId, set);
     }
     set.add(watch);
-    this.#timer ??= runOutsideScope(() => setTimeout(() => void this.#poll(), this.#pollMs));
+    this.#cancelPoll ??= runOutsideScope(() => this.#pollLater());
     return watch;
   }
 
@@ -48,7 +51,7 @@ export class StreamWatcher {
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#cancelPoll?.();
     for (const set of this.#watches.values()) for (const watch of set) watch.fail(closedError());
   }
 
@@ -73,8 +76,11 @@ export class StreamWatcher {
         for (const { watch } of asked) watch.fail(error);
       }
     }
-    this.#timer =
-      this.#watches.size > 0 && !this.#closed ? setTimeout(() => void this.#poll(), this.#pollMs) : undefined;
+    this.#cancelPoll = this.#watches.size > 0 && !this.#closed ? this.#pollLater() : undefined;
+  }
+
+  #pollLater(): () => void {
+    return this.#runtime.startTimer(this.#pollMs, () => void this.#poll());
   }
 }
 

@@ -65,7 +65,7 @@ export async function findOut(step: UnknownStep, cause: unknown, attempts: numbe
       const how = last === undefined ? 'does not know' : 'fails';
       return block(step, attempts, `"reconcile" ${how}, after ${String(question)} questions`, last ?? cause);
     }
-    await wait(retryDelayMs(reconcile.retries, last, question), step.execution);
+    await wait(retryDelayMs(reconcile.retries, last, question, step.execution.runtime), step.execution);
     step.execution.assertRunning();
   }
 }

@@ -1,4 +1,5 @@
 import { HoldfastClosedError } from '../errors/usage-errors.js';
+import type { Runtime } from '../runtime/runtime.js';
 import { runOutsideScope } from './scope.js';
 import type { Watch, Watches } from './watch.js';
 
@@ -21,14 +22,16 @@ interface OpenWatch<Place, Found> {
 export class Watcher<Place extends { readonly workflowId: string }, Found> implements Watches<Place, Found> {
   readonly #ask: Ask<Place, Found>;
   readonly #pollMs: number;
+  readonly #runtime: Runtime;
   /** In the order in which they began. */
   readonly #open = new Map<string, Set<OpenWatch<Place, Found>>>();
   readonly #toCheck = new Set<OpenWatch<Place, Found>>();
   #checkScheduled = false;
-  #timer: NodeJS.Timeout | undefined;
+  #cancelPoll: (() => void) | undefined;
   #closed = false;
 
-  constructor(ask: Ask<Place, Found>, pollMs: number) {
+  constructor(ask: Ask<Place, Found>, pollMs: number, runtime: Runtime) {
+    this.#runtime = runtime;
     this.#ask = ask;
     this.#pollMs = pollMs;
   }
@@ -64,7 +67,7 @@ export class Watcher<Place extends { readonly workflowId: string }, Found> imple
 
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#cancelPoll?.();
     for (const watch of this.#waiting()) settle(watch)?.reject(closedError());
     this.#open.clear();
   }
@@ -80,7 +83,7 @@ export class Watcher<Place extends { readonly workflowId: string }, Found> imple
         this.#toCheck.add(watch);
         this.#scheduleCheck();
       }
-      this.#timer ??= runOutsideScope(() => setTimeout(() => void this.#poll(), this.#pollMs));
+      this.#cancelPoll ??= runOutsideScope(() => this.#pollLater());
     });
   }
 
@@ -88,7 +91,7 @@ export class Watcher<Place extends { readonly workflowId: string }, Found> imple
     if (this.#toCheck.size === 0 || this.#checkScheduled) return;
     this.#checkScheduled = true;
     runOutsideScope(() =>
-      setImmediate(() => {
+      this.#runtime.nextTurn(() => {
         this.#checkScheduled = false;
         const asked = [...this.#toCheck];
         this.#toCheck.clear();
@@ -99,7 +102,11 @@ export class Watcher<Place extends { readonly workflowId: string }, Found> imple
 
   async #poll(): Promise<void> {
     await this.#look(this.#waiting());
-    this.#timer = this.#open.size > 0 && !this.#closed ? setTimeout(() => void this.#poll(), this.#pollMs) : undefined;
+    this.#cancelPoll = this.#open.size > 0 && !this.#closed ? this.#pollLater() : undefined;
+  }
+
+  #pollLater(): () => void {
+    return this.#runtime.startTimer(this.#pollMs, () => void this.#poll());
   }
 
   #waiting(): OpenWatch<Place, Found>[] {

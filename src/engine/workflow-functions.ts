@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { StepContext, WorkflowContext } from '../api/context.js';
 import type { Duration } from '../api/duration.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
@@ -63,14 +62,16 @@ export function now(): Promise<Date> {
 /** A number from 0 (included) to 1 (excluded); recorded, so that it is the same on replay. Not for secrets. */
 export function random(): Promise<number> {
   return quietly(async () => {
-    return (await recordValue(requireDurable('random'), 'random', () => Math.random())) as number;
+    const execution = requireDurable('random');
+    return (await recordValue(execution, 'random', () => execution.runtime.random())) as number;
   });
 }
 
 /** A random UUID of version 4; recorded, so that it is the same on replay. */
 export function uuid(): Promise<string> {
   return quietly(async () => {
-    return (await recordValue(requireDurable('uuid'), 'uuid', () => randomUUID())) as string;
+    const execution = requireDurable('uuid');
+    return (await recordValue(execution, 'uuid', () => execution.runtime.randomUuid())) as string;
   });
 }
 

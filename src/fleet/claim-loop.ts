@@ -1,6 +1,7 @@
 import type { Logger } from '../api/logger.js';
 import type { Engine, ExecutorState } from '../engine/engine.js';
 import { codeOf } from '../errors/error-code.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { ClaimAnswer, ClaimedWorkflow, ExecutorStore } from '../store/store.js';
 import type { FleetCounters } from './fleet-counters.js';
 import { Repeater } from './repeater.js';
@@ -18,6 +19,7 @@ const AGAIN_JITTER_MS = 10;
 const SOON_MS = 5;
 
 export interface ClaimLoopOptions {
+  readonly runtime: Runtime;
   readonly store: ExecutorStore;
   readonly engine: Engine;
   readonly executor: ExecutorState;
@@ -49,10 +51,12 @@ export class ClaimLoop {
   #freed = 0;
 
   constructor(options: ClaimLoopOptions) {
+    const { runtime, pollMs } = options;
     this.#options = options;
     this.#repeater = new Repeater(
+      runtime,
       () => this.#claimAll(),
-      () => Math.min(options.pollMs * (0.75 + Math.random() / 2), this.#againInMs + Math.random() * AGAIN_JITTER_MS),
+      () => Math.min(pollMs * (0.75 + runtime.random() / 2), this.#againInMs + runtime.random() * AGAIN_JITTER_MS),
     );
   }
 
@@ -111,9 +115,9 @@ export class ClaimLoop {
   }
 
   async #claim(limit: number, only: readonly string[] | undefined, requeues: number): Promise<ClaimAnswer> {
-    const { store, engine, executor, deadLetterError, counters } = this.#options;
+    const { runtime, store, engine, executor, deadLetterError, counters } = this.#options;
     counters.claims += 1;
-    const sentAt = performance.now();
+    const sentAt = runtime.now();
     const answer = await store.claim({
       executor: executor.identity,
       appVersion: executor.appVersion,

@@ -1,5 +1,6 @@
 import type { Logger } from '../api/logger.js';
 import { codeOf } from '../errors/error-code.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { QueueStore } from '../store/queue-store.js';
 import { Repeater } from './repeater.js';
 
@@ -12,8 +13,9 @@ const SWEEP_ROWS = 1_000;
 export class DeduplicationSweeper {
   readonly #repeater: Repeater;
 
-  constructor(store: Pick<QueueStore, 'clearDeduplication'>, logger: Logger) {
+  constructor(runtime: Runtime, store: Pick<QueueStore, 'clearDeduplication'>, logger: Logger) {
     this.#repeater = new Repeater(
+      runtime,
       async () => {
         try {
           await store.clearDeduplication(SWEEP_ROWS);
@@ -23,7 +25,7 @@ export class DeduplicationSweeper {
           });
         }
       },
-      () => SWEEP_INTERVAL_MS * (0.5 + Math.random()),
+      () => SWEEP_INTERVAL_MS * (0.5 + runtime.random()),
     );
   }
 

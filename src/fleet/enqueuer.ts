@@ -7,9 +7,9 @@ import { checkIsList, checkItem } from '../engine/enqueue-items.js';
 import { enqueueRefusalError } from '../engine/enqueue-refusal.js';
 import { prepareEnqueue, startOptionsOf } from '../engine/prepare-enqueue.js';
 import type { Serializer } from '../engine/serializer.js';
-import { newWorkflowId } from '../engine/workflow-id.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { EnqueueAnswer, QueueStore } from '../store/queue-store.js';
 import type { EnqueueRequest, WorkflowStart } from '../store/store.js';
 import { runnerOf } from './callers-transaction.js';
@@ -18,6 +18,7 @@ import { runnerOf } from './callers-transaction.js';
 const MAX_ITEMS = 100_000;
 
 export interface EnqueuerParts {
+  readonly runtime: Runtime;
   readonly store: QueueStore;
   /** Checks and encodes what a workflow is to be started with. */
   readonly prepare: (
@@ -94,7 +95,7 @@ export class Enqueuer {
       definition,
       args,
       startOptionsOf(options),
-      options.workflowId ?? newWorkflowId(),
+      options.workflowId ?? this.#parts.runtime.sortableUuid(),
     );
     return prepareEnqueue(start, options.queue, options, this.#parts.serializer);
   }

@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from '../api/logger.js';
 import type { Engine, ExecutorState } from '../engine/engine.js';
-import { within } from '../engine/timer.js';
+import { sleep, within } from '../engine/timer.js';
 import { codeOf } from '../errors/error-code.js';
+import type { Runtime } from '../runtime/runtime.js';
 import { HEARTBEATS_PER_LEASE } from '../store/store.js';
 import type { ExecutorIdentity, ExecutorStore, Ownership } from '../store/store.js';
 import { ClaimLoop } from './claim-loop.js';
@@ -23,6 +23,7 @@ const FIRST_HEARTBEAT_PAUSE_MS = 100;
 const LAST_HEARTBEAT_MS = 1_000;
 
 export interface ExecutorOptions {
+  readonly runtime: Runtime;
   readonly store: ExecutorStore & WorkflowStore;
   readonly logger: Logger;
   readonly executorId: string;
@@ -66,6 +67,7 @@ export interface ExecutorHealth {
 export class Executor implements ExecutorState {
   readonly counters = newFleetCounters();
   readonly #options: ExecutorOptions;
+  readonly #runtime: Runtime;
   readonly #heartbeats: Repeater;
   readonly #intervalMs: number;
   #identity: ExecutorIdentity;
@@ -86,13 +88,16 @@ export class Executor implements ExecutorState {
   #clock = { ms: 0, at: 0 };
 
   constructor(options: ExecutorOptions) {
+    const { runtime } = options;
     this.#options = options;
+    this.#runtime = runtime;
     this.#identity = { executorId: options.executorId, incarnation: 0 };
     this.#intervalMs = options.leaseMs / HEARTBEATS_PER_LEASE;
     this.#heartbeats = new Repeater(
+      runtime,
       () => this.#beat(),
       // From one beat's beginning to the next one's: one that hangs must not take two intervals out of the lease.
-      () => Math.max(0, this.#intervalMs - (performance.now() - this.#beatAt)),
+      () => Math.max(0, this.#intervalMs - (this.#runtime.now() - this.#beatAt)),
     );
   }
 
@@ -130,12 +135,12 @@ export class Executor implements ExecutorState {
   /** Time in which the lease may have lapsed, until now, in milliseconds. */
   get fencedMs(): number {
     const { fencedMs } = this.counters;
-    if (this.#doubtfulSince !== undefined) return fencedMs + performance.now() - this.#fencedFrom;
+    if (this.#doubtfulSince !== undefined) return fencedMs + this.#runtime.now() - this.#fencedFrom;
     return this.#state === 'running' ? fencedMs + Math.max(0, this.#leaseAgeMs - this.#options.leaseMs) : fencedMs;
   }
 
   clockMs(): number {
-    return this.#clock.ms + (performance.now() - this.#clock.at);
+    return this.#clock.ms + (this.#runtime.now() - this.#clock.at);
   }
 
   /** Registers, so that there is a lease before anything is owned, and learns the database's clock. */
@@ -148,17 +153,18 @@ export class Executor implements ExecutorState {
         return;
       } catch (error) {
         if (attempt === FIRST_HEARTBEAT_ATTEMPTS) throw error;
-        await pause(FIRST_HEARTBEAT_PAUSE_MS * attempt);
+        await sleep(this.#runtime, FIRST_HEARTBEAT_PAUSE_MS * attempt);
       }
     }
   }
 
   /** Begins to renew the lease and to claim work for the engine. */
   run(engine: Engine): void {
-    const { store, logger, pollMs, maxConcurrent, suspendAfterMs, deadLetterError, stuckError, requeues, onReturned } =
-      this.#options;
+    const { runtime, store, logger, pollMs, maxConcurrent, suspendAfterMs, requeues, onReturned } = this.#options;
+    const { deadLetterError, stuckError, stalledError } = this.#options;
     this.#engine = engine;
     this.#reconciler = new Reconciler({
+      runtime,
       store,
       engine,
       logger,
@@ -168,16 +174,23 @@ export class Executor implements ExecutorState {
       onCompared: (since) => {
         if (this.#doubtfulSince === undefined || since < this.#doubtfulSince) return;
         this.#doubtfulSince = undefined;
-        this.counters.fencedMs += performance.now() - this.#fencedFrom;
+        this.counters.fencedMs += this.#runtime.now() - this.#fencedFrom;
       },
     });
     const { counters } = this;
-    const claims = { store, engine, executor: this, logger, counters, pollMs, maxConcurrent, deadLetterError };
+    const claims = { runtime, store, engine, executor: this, logger, counters, pollMs, maxConcurrent, deadLetterError };
     this.#claims = new ClaimLoop({ ...claims, onReturned });
-    this.#requeues = new Requeues({ store, claims: this.#claims, logger, counters, stuckError, policy: requeues });
-    this.#suspender = new Suspender({ engine, suspendAfterMs, maxConcurrent });
-    const { stalledError } = this.#options;
-    this.#watchdog = new Watchdog({ store, engine, logger, counters, stalledError });
+    this.#requeues = new Requeues({
+      runtime,
+      store,
+      claims: this.#claims,
+      logger,
+      counters,
+      stuckError,
+      policy: requeues,
+    });
+    this.#suspender = new Suspender({ runtime, engine, suspendAfterMs, maxConcurrent });
+    this.#watchdog = new Watchdog({ runtime, store, engine, logger, counters, stalledError });
     this.#watchdog.start();
     this.#heartbeats.start();
     this.#reconciler.start();
@@ -211,7 +224,7 @@ export class Executor implements ExecutorState {
     void this.#watchdog?.stop();
     void this.#suspender?.stop();
     // One that is under way would renew the lease again. One that hangs must not keep it from being given up.
-    await within(this.#heartbeats.stop(), LAST_HEARTBEAT_MS);
+    await within(this.#runtime, this.#heartbeats.stop(), LAST_HEARTBEAT_MS);
     if (this.#state === 'running') this.#state = 'stopped';
     if (this.#state === 'superseded') return;
     try {
@@ -223,7 +236,7 @@ export class Executor implements ExecutorState {
   }
 
   get #leaseAgeMs(): number {
-    return this.#leasedAt === undefined ? Infinity : elapsedMs(this.#leasedAt);
+    return this.#leasedAt === undefined ? Infinity : elapsedMs(this.#runtime, this.#leasedAt);
   }
 
   async #beat(): Promise<void> {
@@ -240,13 +253,13 @@ export class Executor implements ExecutorState {
 
   async #renew(): Promise<void> {
     const { store, leaseMs, logger } = this.#options;
-    const sent = thisMoment();
+    const sent = thisMoment(this.#runtime);
     this.#beatAt = sent.monotonicMs;
     const { state, clockMs } = await store.heartbeat(this.#identity, leaseMs);
     switch (state) {
       case 'renewed':
         // The reply was on its way for a while: the clock is read as if it had not been, so as never to be ahead.
-        this.#clock = { ms: clockMs, at: performance.now() };
+        this.#clock = { ms: clockMs, at: this.#runtime.now() };
         if (this.#leaseAgeMs >= leaseMs) this.#doubt(this.#leaseAgeMs - leaseMs);
         this.#leasedAt = sent;
         break;
@@ -263,7 +276,7 @@ export class Executor implements ExecutorState {
 
   async #register(): Promise<void> {
     const { store, executorId, appVersion, leaseMs } = this.#options;
-    const sent = thisMoment();
+    const sent = thisMoment(this.#runtime);
     const incarnation = await store.registerExecutor({
       executorId,
       appVersion,
@@ -277,7 +290,7 @@ export class Executor implements ExecutorState {
 
   /** There was a gap in which others may have taken over what runs here. */
   #doubt(lapsedMs: number): void {
-    const now = performance.now();
+    const now = this.#runtime.now();
     if (this.#doubtfulSince === undefined) this.#fencedFrom = now - lapsedMs;
     this.#doubtfulSince = now;
     this.#reconciler?.wake();

@@ -1,11 +1,13 @@
+import type { Runtime } from '../runtime/runtime.js';
+
 /** A point in time inside this process. */
 export interface Moment {
   readonly monotonicMs: number;
   readonly wallMs: number;
 }
 
-export function thisMoment(): Moment {
-  return { monotonicMs: performance.now(), wallMs: Date.now() };
+export function thisMoment(runtime: Runtime): Moment {
+  return { monotonicMs: runtime.now(), wallMs: runtime.wallNow() };
 }
 
 /**
@@ -13,6 +15,6 @@ export function thisMoment(): Moment {
  * paused virtual machine), so the wall clock is asked as well. Somebody may set that, which only makes the answer too
  * large: whoever asks has to be careful then, not wrong.
  */
-export function elapsedMs(since: Moment): number {
-  return Math.max(performance.now() - since.monotonicMs, Date.now() - since.wallMs);
+export function elapsedMs(runtime: Runtime, since: Moment): number {
+  return Math.max(runtime.now() - since.monotonicMs, runtime.wallNow() - since.wallMs);
 }

@@ -3,11 +3,13 @@ import { encodeAnswer } from '../engine/encoded-answer.js';
 import type { Engine } from '../engine/engine.js';
 import type { Serializer } from '../engine/serializer.js';
 import { codeOf } from '../errors/error-code.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { QueryStore, Question } from '../store/query-store.js';
 import type { ExecutorIdentity } from '../store/store.js';
 import { Repeater } from './repeater.js';
 
 export interface QueryDeskOptions {
+  readonly runtime: Runtime;
   readonly store: QueryStore;
   readonly engine: Engine;
   readonly serializer: Serializer;
@@ -26,6 +28,7 @@ export class QueryDesk {
   constructor(options: QueryDeskOptions) {
     this.#options = options;
     this.#repeater = new Repeater(
+      options.runtime,
       () => this.#look(),
       () => options.pollMs,
     );

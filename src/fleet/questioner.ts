@@ -1,13 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import { encodeAnswer } from '../engine/encoded-answer.js';
 import type { RunningExecution } from '../engine/execution-host.js';
 import { notFound } from '../engine/not-found.js';
 import type { QueryHandlers } from '../engine/query-handlers.js';
 import { sendRefusalError } from '../engine/send-refusal.js';
 import type { Serializer } from '../engine/serializer.js';
-import { startTimer } from '../engine/timer.js';
 import { Watcher } from '../engine/watcher.js';
 import { QueryTimeoutError } from '../errors/message-errors.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { EncodedAnswer, QueryAnswer, QueryStore, QuestionId, Unanswerable } from '../store/query-store.js';
 import type { WorkflowStore } from '../store/store.js';
 
@@ -19,6 +18,7 @@ export interface AskedQuery {
 }
 
 export interface QuestionerParts {
+  readonly runtime: Runtime;
   readonly store: QueryStore;
   readonly workflows: Pick<WorkflowStore, 'verifyOwnership'>;
   readonly serializer: Serializer;
@@ -40,7 +40,7 @@ export class Questioner {
 
   constructor(parts: QuestionerParts) {
     this.#parts = parts;
-    this.#answers = new Watcher((questions) => parts.store.readAnswers(questions), parts.pollMs);
+    this.#answers = new Watcher((questions) => parts.store.readAnswers(questions), parts.pollMs, parts.runtime);
   }
 
   /** There may be answers of these workflows; null: of any. */
@@ -49,10 +49,10 @@ export class Questioner {
   }
 
   async ask(query: AskedQuery, args: readonly unknown[]): Promise<unknown> {
-    const { serializer } = this.#parts;
+    const { runtime, serializer } = this.#parts;
     // A copy, as it would travel: nobody outside holds what the workflow gets.
     const text = await serializer.encode(args);
-    const endAt = performance.now() + query.timeoutMs;
+    const endAt = runtime.now() + query.timeoutMs;
     const answer = (await this.#askHere(query, text, endAt)) ?? (await this.#askElsewhere(query, text, endAt));
     if (answer.error !== null) throw await serializer.decode(answer.error);
     return answer.reply === null ? undefined : serializer.decode(answer.reply);
@@ -64,7 +64,7 @@ export class Questioner {
 
   /** Undefined when it does not run here, or ends before it has answered. */
   async #askHere(query: AskedQuery, text: string, endAt: number): Promise<EncodedAnswer | undefined> {
-    const { serializer } = this.#parts;
+    const { runtime, serializer } = this.#parts;
     const engine = this.#parts.engine?.();
     const execution = engine?.runningExecution(query.workflowId);
     if (engine === undefined || execution === undefined) return undefined;
@@ -81,7 +81,7 @@ export class Questioner {
       return encodeAnswer(engine.queries, serializer, execution, query.name, args);
     };
     try {
-      return await inTime(query, endAt, Promise.race([answered(), gone]));
+      return await inTime(runtime, query, endAt, Promise.race([answered(), gone]));
     } catch (error) {
       if (!execution.isRunning) return undefined;
       throw error;
@@ -91,15 +91,15 @@ export class Questioner {
   }
 
   async #askElsewhere(query: AskedQuery, args: string, endAt: number): Promise<EncodedAnswer> {
-    const { store } = this.#parts;
+    const { runtime, store } = this.#parts;
     const { workflowId, name } = query;
-    const question = { workflowId, requestId: randomUUID() };
+    const question = { workflowId, requestId: runtime.randomUuid() };
     const watch = this.#answers.watch(question);
     try {
-      const leftMs = Math.ceil(Math.max(1, endAt - performance.now()));
-      const asked = await inTime(query, endAt, store.ask({ ...question, name, args }, leftMs));
+      const leftMs = Math.ceil(Math.max(1, endAt - runtime.now()));
+      const asked = await inTime(runtime, query, endAt, store.ask({ ...question, name, args }, leftMs));
       if (asked.kind !== 'asked') throw unanswerable(workflowId, asked);
-      const answer = await inTime(query, endAt, watch.next());
+      const answer = await inTime(runtime, query, endAt, watch.next());
       if (answer.kind !== 'answered') throw unanswerable(workflowId, answer);
       return answer;
     } finally {
@@ -118,13 +118,14 @@ function unanswerable(workflowId: string, found: Unanswerable): Error {
 
 /** @throws QueryTimeoutError */
 async function inTime<Result>(
+  runtime: Runtime,
   { workflowId, name, timeoutMs }: AskedQuery,
   endAt: number,
   work: Promise<Result>,
 ): Promise<Result> {
   let cancel = (): void => undefined;
   const timeUp = new Promise<never>((_, reject) => {
-    cancel = startTimer(endAt - performance.now(), () => {
+    cancel = runtime.startTimer(endAt - runtime.now(), () => {
       reject(
         new QueryTimeoutError(
           `Workflow "${workflowId}" has not answered query "${name}" within ${String(timeoutMs)} ms. Is an executor running that knows it?`,

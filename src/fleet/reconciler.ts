@@ -1,11 +1,13 @@
 import type { Logger } from '../api/logger.js';
 import type { Engine } from '../engine/engine.js';
 import { codeOf } from '../errors/error-code.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { ExecutorIdentity, ExecutorStore, OwnedWorkflow, WorkflowStore } from '../store/store.js';
 import type { FleetCounters } from './fleet-counters.js';
 import { Repeater } from './repeater.js';
 
 export interface ReconcilerOptions {
+  readonly runtime: Runtime;
   readonly store: ExecutorStore & WorkflowStore;
   readonly engine: Engine;
   readonly logger: Logger;
@@ -38,6 +40,7 @@ export class Reconciler {
   constructor(options: ReconcilerOptions) {
     this.#options = options;
     this.#repeater = new Repeater(
+      options.runtime,
       () => this.#compare(),
       () => options.intervalMs,
     );
@@ -62,9 +65,9 @@ export class Reconciler {
   }
 
   async #compare(): Promise<void> {
-    const { store, engine, identity, intervalMs, onCompared, logger } = this.#options;
+    const { runtime, store, engine, identity, intervalMs, onCompared, logger } = this.#options;
     // Taken before the question: what starts meanwhile is not held against the answer.
-    const since = performance.now();
+    const since = runtime.now();
     const running = [...engine.runningExecutions()];
     let owned: readonly OwnedWorkflow[];
     try {
@@ -75,7 +78,7 @@ export class Reconciler {
       return;
     }
     // A suspicion begins when the answer is there: what it tells of was sent before, and is late at the earliest when this has lasted.
-    const answeredAt = performance.now();
+    const answeredAt = runtime.now();
     const ownedTokens = new Set(owned.map(({ token }) => token));
     for (const execution of running) {
       if (!ownedTokens.has(execution.ownership.token) && execution.isRunning) execution.lose();

@@ -1,18 +1,21 @@
 import { runOutsideScope } from '../engine/scope.js';
+import type { Runtime } from '../runtime/runtime.js';
 
 /**
  * Runs an action again and again, never twice at once, with a wait in between. It can be woken before its time; wakes during
  * a run lead to one more run. The action must not reject.
  */
 export class Repeater {
+  readonly #runtime: Runtime;
   readonly #action: () => Promise<void>;
   readonly #waitMs: () => number;
-  #timer: NodeJS.Timeout | undefined;
+  #cancel: (() => void) | undefined;
   #current: Promise<void> | undefined;
   #woken = false;
   #stopped = true;
 
-  constructor(action: () => Promise<void>, waitMs: () => number) {
+  constructor(runtime: Runtime, action: () => Promise<void>, waitMs: () => number) {
+    this.#runtime = runtime;
     this.#action = action;
     this.#waitMs = waitMs;
   }
@@ -28,7 +31,7 @@ export class Repeater {
       this.#woken = true;
       return;
     }
-    clearTimeout(this.#timer);
+    this.#cancel?.();
     runOutsideScope(() => {
       this.#run();
     });
@@ -37,14 +40,14 @@ export class Repeater {
   /** Resolves when a run that is under way has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    clearTimeout(this.#timer);
+    this.#cancel?.();
     await this.#current;
   }
 
   #arm(): void {
-    this.#timer = setTimeout(() => {
+    this.#cancel = this.#runtime.startTimer(this.#waitMs(), () => {
       this.#run();
-    }, this.#waitMs());
+    });
   }
 
   #run(): void {

@@ -1,6 +1,6 @@
 import type { Logger } from '../api/logger.js';
-import { startTimer } from '../engine/timer.js';
 import { codeOf } from '../errors/error-code.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { Ownership, WorkflowStore } from '../store/store.js';
 import type { ClaimLoop } from './claim-loop.js';
 import type { FleetCounters } from './fleet-counters.js';
@@ -18,6 +18,7 @@ export interface RequeuePolicy {
 export const REQUEUE_POLICY: RequeuePolicy = { maxRequeues: 20, firstDelayMs: 100, longestDelayMs: 10_000 };
 
 export interface RequeuesOptions {
+  readonly runtime: Runtime;
   readonly store: WorkflowStore;
   readonly claims: Pick<ClaimLoop, 'claimOnly'>;
   readonly logger: Logger;
@@ -85,7 +86,7 @@ export class Requeues {
 
   #later(delayMs: number, callback: () => void): void {
     if (this.#stopped) return;
-    const cancel = startTimer(delayMs, () => {
+    const cancel = this.#options.runtime.startTimer(delayMs, () => {
       this.#timers.delete(cancel);
       callback();
     });

@@ -1,5 +1,6 @@
 import type { Logger } from '../api/logger.js';
 import { codeOf } from '../errors/error-code.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { DueSchedule, ScheduleStore } from '../store/schedule-store.js';
 import { planFiring } from './firing-plan.js';
 import { Repeater } from './repeater.js';
@@ -11,6 +12,7 @@ const LOOKED_AT = 8;
 const JITTER_MS = 10;
 
 export interface SchedulerOptions {
+  readonly runtime: Runtime;
   readonly store: Pick<ScheduleStore, 'due' | 'fire'>;
   readonly logger: Logger;
   /** Longest wait between two looks, in milliseconds: hints that a schedule was changed get lost. */
@@ -33,10 +35,12 @@ export class Scheduler {
   #isStopping = false;
 
   constructor(options: SchedulerOptions) {
+    const { runtime, pollMs } = options;
     this.#options = options;
     this.#repeater = new Repeater(
+      runtime,
       () => this.#fireAll(),
-      () => Math.min(options.pollMs * (0.75 + Math.random() / 2), Math.ceil(this.#dueInMs) + Math.random() * JITTER_MS),
+      () => Math.min(pollMs * (0.75 + runtime.random() / 2), Math.ceil(this.#dueInMs) + runtime.random() * JITTER_MS),
     );
   }
 

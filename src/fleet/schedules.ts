@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { readStoredValue } from '../admin/details.js';
 import type {
@@ -12,11 +11,12 @@ import type {
 } from '../api/schedule.js';
 import type { WorkflowHandle } from '../api/workflow-handle.js';
 import { wholeNumber } from '../engine/whole-number.js';
-import { newWorkflowId } from '../engine/workflow-id.js';
+import { nextTurn } from '../engine/timer.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { DatabaseError } from '../errors/database-errors.js';
 import { QueueNotFoundError } from '../errors/queue-errors.js';
 import { ScheduleNotFoundError } from '../errors/schedule-errors.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { RefusedSchedule, ScheduleRecordChanges, ScheduleStore, StoredSchedule } from '../store/schedule-store.js';
 import { checkDefinition, checkScheduleName } from './schedule-form.js';
 import { prepareChanges, prepareSchedule, type PreparationParts, type PreparedSchedule } from './prepare-schedule.js';
@@ -33,6 +33,7 @@ const DEFAULT_FIRE_TIMES = 10;
 const NO_QUEUE_SQLSTATE = 'HF001';
 
 export interface SchedulesParts extends PreparationParts {
+  readonly runtime: Runtime;
   readonly store: ScheduleStore;
   readonly cancelledError: string;
   readonly handleOf: (workflowId: string) => WorkflowHandle;
@@ -88,8 +89,8 @@ export class Schedules implements ScheduleOperations {
   }
 
   async trigger(name: string): Promise<WorkflowHandle> {
-    const { store, cancelledError, handleOf, onFired } = this.#parts;
-    const workflowId = `${checkScheduleName(name)}/${newWorkflowId()}`;
+    const { runtime, store, cancelledError, handleOf, onFired } = this.#parts;
+    const workflowId = `${checkScheduleName(name)}/${runtime.sortableUuid()}`;
     const run = await withQueueErrors(() => store.trigger(name, workflowId, cancelledError));
     if (run === null) throw notFound(name);
     onFired();
@@ -100,11 +101,11 @@ export class Schedules implements ScheduleOperations {
     name: string,
     { from, to }: { readonly from: Date; readonly to: Date },
   ): Promise<readonly BackfilledRun[]> {
-    const { store, onFired } = this.#parts;
+    const { runtime, store, onFired } = this.#parts;
     const [fromMs, toMs] = [momentOf(from, 'from'), momentOf(to, 'to')];
     if (fromMs > toMs) throw new InvalidArgumentError('The range of a backfill ends before it begins.');
     const { cron, timeZone } = await this.#find(name);
-    const ticks = await ticksBetween(new Ticks(cron, timeZone), fromMs, toMs);
+    const ticks = await ticksBetween(runtime, new Ticks(cron, timeZone), fromMs, toMs);
     const runs = await withQueueErrors(() => store.backfill(name, ticks));
     if (runs === null) throw notFound(name);
     onFired();
@@ -198,7 +199,7 @@ export function checkScheduleDeclarations(
 }
 
 /** From the first to before the end, without holding the process up. @throws InvalidArgumentError when there are too many. */
-async function ticksBetween(ticks: Ticks, fromMs: number, toMs: number): Promise<number[]> {
+async function ticksBetween(runtime: Runtime, ticks: Ticks, fromMs: number, toMs: number): Promise<number[]> {
   const found: number[] = [];
   for (let tick = ticks.after(fromMs - 1); tick < toMs; tick = ticks.after(tick)) {
     if (found.length === MOST_BACKFILLED) {
@@ -207,7 +208,7 @@ async function ticksBetween(ticks: Ticks, fromMs: number, toMs: number): Promise
       );
     }
     found.push(tick);
-    if (found.length % COMPUTED_AT_ONCE === 0) await setImmediate();
+    if (found.length % COMPUTED_AT_ONCE === 0) await nextTurn(runtime);
   }
   return found;
 }

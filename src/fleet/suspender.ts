@@ -1,4 +1,5 @@
 import type { Engine } from '../engine/engine.js';
+import type { Runtime } from '../runtime/runtime.js';
 import { Repeater } from './repeater.js';
 
 /** How long an execution has to do nothing but wait before it is unloaded when executions wait for a slot, in milliseconds. */
@@ -12,6 +13,7 @@ const LONGEST_LOOK_MS = 250;
 const LOOKS_PER_PERIOD = 4;
 
 export interface SuspenderOptions {
+  readonly runtime: Runtime;
   readonly engine: Pick<Engine, 'runningExecutions' | 'runningCount'>;
   /** How long an execution does nothing but wait before it is unloaded, in milliseconds. */
   readonly suspendAfterMs: number;
@@ -31,6 +33,7 @@ export class Suspender {
   constructor(options: SuspenderOptions) {
     this.#options = options;
     this.#repeater = new Repeater(
+      options.runtime,
       () => this.#look(),
       () => Math.min(LONGEST_LOOK_MS, Math.max(SHORTEST_LOOK_MS, this.#thresholdMs / LOOKS_PER_PERIOD)),
     );
@@ -42,7 +45,7 @@ export class Suspender {
 
   /** This executor shuts down in so many milliseconds at the latest: what would wait beyond that is unloaded soon. */
   drain(withinMs: number): void {
-    this.#drainingUntil = performance.now() + withinMs;
+    this.#drainingUntil = this.#options.runtime.now() + withinMs;
     this.#repeater.wake();
   }
 
@@ -59,7 +62,7 @@ export class Suspender {
   /** Not waited for: a row that somebody keeps locked must not keep the others loaded. */
   #look(): Promise<void> {
     const sinceMs = this.#thresholdMs;
-    const untilMs = this.#drainingUntil === undefined ? sinceMs : this.#drainingUntil - performance.now();
+    const untilMs = this.#drainingUntil === undefined ? sinceMs : this.#drainingUntil - this.#options.runtime.now();
     for (const execution of this.#options.engine.runningExecutions()) {
       if (execution.isIdle(sinceMs, untilMs)) void execution.suspend();
     }

@@ -2,6 +2,7 @@ import type { Logger } from '../api/logger.js';
 import type { Engine } from '../engine/engine.js';
 import type { RunningExecution } from '../engine/execution-host.js';
 import { codeOf } from '../errors/error-code.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { WorkflowStore } from '../store/store.js';
 import type { FleetCounters } from './fleet-counters.js';
 import { Repeater } from './repeater.js';
@@ -10,6 +11,7 @@ import { Repeater } from './repeater.js';
 const LOOK_MS = 1_000;
 
 export interface WatchdogOptions {
+  readonly runtime: Runtime;
   readonly store: Pick<WorkflowStore, 'markStuck' | 'failStuck' | 'announceOutcome'>;
   readonly engine: Pick<Engine, 'runningExecutions'>;
   readonly logger: Logger;
@@ -31,6 +33,7 @@ export class Watchdog {
   constructor(options: WatchdogOptions, lookMs = LOOK_MS) {
     this.#options = options;
     this.#repeater = new Repeater(
+      options.runtime,
       () => this.#look(),
       () => lookMs,
     );

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { OutcomeWaiter } from '../../src/engine/outcome-waiter.js';
+import { systemRuntime } from '../../src/runtime/system-runtime.js';
 import type { FoundOutcome } from '../../src/store/store.js';
 
 const POLL_MS = 1_000;
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate'] });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setImmediate', 'clearImmediate', 'performance'] });
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -22,6 +23,7 @@ function makeWaiter(): { waiter: OutcomeWaiter; asked: string[][]; found: Map<st
       },
     },
     POLL_MS,
+    systemRuntime,
   );
   return { waiter, asked, found };
 }
@@ -102,6 +104,7 @@ test('the answer to a question is not for who began to wait after it was sent: i
         }),
     },
     POLL_MS,
+    systemRuntime,
   );
   const first = waiter.wait('w', { runsHere: false });
   await vi.advanceTimersByTimeAsync(1);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { Replay } from '../../src/engine/replay.js';
+import { systemRuntime } from '../../src/runtime/system-runtime.js';
 import type { RecordedStep } from '../../src/store/store.js';
 
 const recorded: RecordedStep = {
@@ -16,7 +17,7 @@ const recorded: RecordedStep = {
 };
 
 const replayOf = (history: readonly RecordedStep[]): Replay =>
-  new Replay(history, () => {
+  new Replay(systemRuntime, history, () => {
     throw new Error('The replay stands still.');
   });
 

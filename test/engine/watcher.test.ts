@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { Watcher } from '../../src/engine/watcher.js';
+import { systemRuntime } from '../../src/runtime/system-runtime.js';
 
 interface Place {
   readonly workflowId: string;
@@ -14,6 +15,7 @@ function byHand(pollMs = 3_600_000) {
         queries.push({ ids: places.map(({ workflowId }) => workflowId), answer, fail });
       }),
     pollMs,
+    systemRuntime,
   );
   return { watcher, queries };
 }
@@ -50,10 +52,14 @@ test('what is hinted at while a query is under way is asked about again', async 
 
 test('what nobody hints at is found by one query a poll for all who wait, and nothing is asked when nobody does', async () => {
   const asked: string[][] = [];
-  const watcher = new Watcher<Place, string>((places) => {
-    asked.push(places.map(({ workflowId }) => workflowId));
-    return Promise.resolve(places.map(() => 'it'));
-  }, 10);
+  const watcher = new Watcher<Place, string>(
+    (places) => {
+      asked.push(places.map(({ workflowId }) => workflowId));
+      return Promise.resolve(places.map(() => 'it'));
+    },
+    10,
+    systemRuntime,
+  );
   const watches = ['a', 'b', 'b'].map((workflowId) => watcher.watch({ workflowId }));
   const stopped = watcher.watch({ workflowId: 'c' });
   void stopped.next();

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { Scheduler, type SchedulerOptions } from '../../src/fleet/scheduler.js';
+import { systemRuntime } from '../../src/runtime/system-runtime.js';
 import type { DueSchedule, FireRequest } from '../../src/store/schedule-store.js';
 import { silentLogger, waitUntil } from '../support/launch.js';
 
@@ -37,7 +38,14 @@ class FakeSchedules {
 }
 
 function schedulerOf(store: FakeSchedules, pollMs: number): Scheduler {
-  return new Scheduler({ store, logger: silentLogger, pollMs, cancelledError: '', onFired: () => undefined });
+  return new Scheduler({
+    runtime: systemRuntime,
+    store,
+    logger: silentLogger,
+    pollMs,
+    cancelledError: '',
+    onFired: () => undefined,
+  });
 }
 
 test('C38 however many schedules there are, an idle scheduler makes one query a poll', async () => {

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { StreamReading } from '../../src/engine/stream-reading.js';
 import { StreamWatcher } from '../../src/engine/stream-watcher.js';
+import { systemRuntime } from '../../src/runtime/system-runtime.js';
 import type { StoredEntry, StreamPosition, StreamReads } from '../../src/store/stream-store.js';
 import { ValueSerializer } from '../../src/values/index.js';
 import { waitUntil } from '../support/launch.js';
@@ -46,7 +47,7 @@ class Memory implements StreamReads {
 
 function setUp(pollMs: number): { memory: Memory; watcher: StreamWatcher; read: () => StreamReading<number> } {
   const memory = new Memory();
-  const watcher = new StreamWatcher(memory, pollMs);
+  const watcher = new StreamWatcher(memory, pollMs, systemRuntime);
   onTestFinished(() => {
     watcher.close();
   });

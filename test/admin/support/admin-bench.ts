@@ -1,6 +1,7 @@
 import { Admin } from '../../../src/admin/admin.js';
 import type { Driver, SqlParameter, SqlRow } from '../../../src/drivers/driver.js';
 import { createPgDriver } from '../../../src/drivers/pg-driver.js';
+import { systemRuntime } from '../../../src/runtime/system-runtime.js';
 import { PostgresAdminStore } from '../../../src/store/postgres/postgres-admin-store.js';
 import { migrateSchema } from '../../../src/store/postgres/migrate.js';
 import { decodeValue, encodeError, encodeValue } from '../../../src/values/index.js';
@@ -64,6 +65,7 @@ export async function openAdminBench(): Promise<AdminBench> {
 
 export function adminOn(store: PostgresAdminStore): Admin {
   return new Admin({
+    runtime: systemRuntime,
     store,
     cancelledError: CANCELLED_ERROR,
     decode: (text) => decodeValue(text),

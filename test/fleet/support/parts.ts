@@ -10,6 +10,7 @@ import { StreamWatcher } from '../../../src/engine/stream-watcher.js';
 import { Executor } from '../../../src/fleet/executor.js';
 import type { RequeuePolicy } from '../../../src/fleet/requeues.js';
 import { MaxAttemptsExceededError, WorkflowStuckError } from '../../../src/index.js';
+import { systemRuntime } from '../../../src/runtime/system-runtime.js';
 import { PostgresStore } from '../../../src/store/postgres/postgres-store.js';
 import { ErrorRegistry, ValueSerializer } from '../../../src/values/index.js';
 import { observe, type Observer } from '../../store/fixtures/observed-driver.js';
@@ -38,9 +39,10 @@ export async function launchParts(
       return answer;
     };
   }
-  const waiter = new OutcomeWaiter(store, 20);
-  const arrivals = new Arrivals(store, 20);
+  const waiter = new OutcomeWaiter(store, 20, systemRuntime);
+  const arrivals = new Arrivals(store, 20, systemRuntime);
   const executor = new Executor({
+    runtime: systemRuntime,
     store,
     logger: silentLogger,
     executorId: randomUUID(),
@@ -60,7 +62,7 @@ export async function launchParts(
   const handles: HandleHost = {
     serializer,
     streams: store.streams,
-    streamWatcher: new StreamWatcher(store.streams, 20),
+    streamWatcher: new StreamWatcher(store.streams, 20, systemRuntime),
     waitForResult: (workflowId) => waiter.wait(workflowId, { runsHere: false }),
     statusOf: () => Promise.reject(new Error('not in this test')),
     cancel: () => Promise.reject(new Error('not in this test')),
@@ -72,6 +74,7 @@ export async function launchParts(
     },
   };
   const engine = new Engine({
+    runtime: systemRuntime,
     store,
     serializer,
     logger: silentLogger,
