@@ -11,8 +11,8 @@ export interface ProxyStatement {
 
 /** What happens to a statement that matches. */
 export type ProxyFault =
-  /** The server executes it; its reply is swallowed, and the connection is cut when the server is done. */
-  | { readonly do: 'drop-reply'; readonly reset?: boolean }
+  /** The server executes it; its reply is swallowed, and the connection is cut when the server is done (`keep`: it stays, and carries nothing any more). */
+  | { readonly do: 'drop-reply'; readonly reset?: boolean; readonly keep?: boolean }
   /** The connection is cut; the server never sees the statement. */
   | { readonly do: 'cut-before'; readonly reset?: boolean }
   /** The connection stays open and carries nothing any more. The statement itself still gets through if so asked. */
@@ -20,24 +20,39 @@ export type ProxyFault =
   /** The statement, and what follows it on the connection, is held back. */
   | { readonly do: 'delay'; readonly delayMs: number };
 
+/** A statement that was hit. */
+export interface ProxyHit extends ProxyStatement {
+  /** Of a dropped reply: the server answered with an error, or refused the write to somebody who has lost what it is about. */
+  readonly failed: boolean;
+}
+
 /** A fault that waits for its statement, as the proxy keeps it. */
 export interface Arming {
   readonly fault: ProxyFault;
   readonly matches: (statement: ProxyStatement) => boolean;
   remaining: number;
   hits: number;
-  readonly report: (statement: ProxyStatement) => void;
+  readonly report: (hit: ProxyHit) => void;
 }
 
 const SSL_REQUEST = 80877103;
 const GSS_REQUEST = 80877104;
 const CANCEL_REQUEST = 80877102;
 
+/** Types of messages of the server. */
+const READY = 'Z'.charCodeAt(0);
+const ERROR = 'E'.charCodeAt(0);
+const DATA_ROW = 'D'.charCodeAt(0);
+/** How the protocol's functions answer who has lost a workflow: a column, with its length, or a member of a JSON text. */
+const REFUSALS = ['\0\0\0\x04lost', '"lost"'];
+
 /** What a link asks of the proxy, and tells it. */
 export interface LinkEvents {
   readonly onStatement: (statement: ProxyStatement) => Arming | undefined;
   readonly onCancelRequest: () => void;
-  readonly onFault: (arming: Arming, statement: ProxyStatement) => void;
+  readonly onFault: (arming: Arming, hit: ProxyHit) => void;
+  /** The server refuses a write, since another one owns the workflow. */
+  readonly onRefusal: () => void;
   readonly fragmentBytes: () => number | undefined;
   readonly onClosed: () => void;
 }
@@ -63,7 +78,7 @@ export class ProxyLink {
   /** ReadyForQuery messages that the server still owes, the one of the start included. */
   #owed = 1;
   /** Once set, replies are swallowed after that many more ReadyForQuery messages; then the link is cut. */
-  #swallow: { after: number; arming: Arming; statement: ProxyStatement; reset: boolean } | undefined;
+  #swallow: { after: number; arming: Arming; statement: ProxyStatement; reset: boolean; failed: boolean } | undefined;
 
   constructor(id: number, client: Socket, server: Socket, events: LinkEvents) {
     this.#id = id;
@@ -178,7 +193,7 @@ export class ProxyLink {
     const repliesBefore = this.#owed;
     if (endsWithReady) this.#owed++;
     if (hit?.arming.fault.do === 'drop-reply') {
-      this.#swallow = { ...hit, after: repliesBefore, reset: hit.arming.fault.reset ?? false };
+      this.#swallow = { ...hit, after: repliesBefore, reset: hit.arming.fault.reset ?? false, failed: false };
     }
     this.#forward(batch, hit?.arming, hit?.statement);
   }
@@ -188,7 +203,7 @@ export class ProxyLink {
       if (this.#isClosed || this.#isBlackHole) return;
       const fault = arming?.fault;
       if (arming !== undefined && statement !== undefined && fault?.do !== 'drop-reply') {
-        this.#events.onFault(arming, statement);
+        this.#events.onFault(arming, { ...statement, failed: false });
       }
       if (fault?.do === 'cut-before') {
         this.cut(fault.reset ?? false);
@@ -210,14 +225,19 @@ export class ProxyLink {
       if (message === undefined) break;
       this.#fromServer = this.#fromServer.subarray(message.length);
       const swallow = this.#swallow;
-      const isReady = message[0] === 90; /* Z */
+      const isReady = message[0] === READY;
       if (isReady) this.#owed--;
+      const isRefusal = message[0] === DATA_ROW && REFUSALS.some((text) => message.includes(text));
+      if (isRefusal) this.#events.onRefusal();
+      if (swallow?.after === 0 && (isRefusal || message[0] === ERROR)) swallow.failed = true;
       if (swallow === undefined || swallow.after > 0) replies.push(message);
       if (!isReady || swallow === undefined) continue;
       if (swallow.after-- > 0) continue;
+      const { arming, statement, failed, reset } = swallow;
+      if (arming.fault.do === 'drop-reply' && arming.fault.keep === true) this.blackHole();
       void this.#toClient.then(() => {
-        this.#events.onFault(swallow.arming, swallow.statement);
-        this.cut(swallow.reset);
+        this.#events.onFault(arming, { ...statement, failed });
+        if (!this.#isBlackHole) this.cut(reset);
       });
       break;
     }

@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
-import { type Arming, ProxyLink, type ProxyFault, type ProxyStatement } from './pg-proxy-link.js';
+import { type Arming, ProxyLink, type ProxyFault, type ProxyHit, type ProxyStatement } from './pg-proxy-link.js';
 
-export type { ProxyFault, ProxyStatement } from './pg-proxy-link.js';
+export type { ProxyFault, ProxyHit, ProxyStatement } from './pg-proxy-link.js';
 
 /** What becomes of new connections: `silent` ones are accepted and never answered, `refused` ones see a closed port. */
 export type ProxyAdmission = 'open' | 'closed-at-once' | 'silent' | 'refused';
@@ -16,13 +16,15 @@ export interface ProxyCounters {
   statements: number;
   cancelRequests: number;
   faults: number;
+  /** Writes that were refused since another one owns the workflow. */
+  refusals: number;
 }
 
 /** A fault that waits for its statement. */
 export interface ArmedFault {
   readonly hits: number;
   /** Resolves when the fault has happened for the first time (`drop-reply`: when the server was done). */
-  readonly happened: Promise<ProxyStatement>;
+  readonly happened: Promise<ProxyHit>;
   disarm(): void;
 }
 
@@ -48,6 +50,7 @@ export class PgProxy {
     statements: 0,
     cancelRequests: 0,
     faults: 0,
+    refusals: 0,
   };
   readonly #target: { readonly host: string; readonly port: number };
   readonly #server: Server;
@@ -78,16 +81,20 @@ export class PgProxy {
     return url.href;
   }
 
-  /** Arms a fault for the next `times` statements that match. */
+  /** Arms a fault for the next `times` statements that match. `onHit` is called for each, when `happened` would resolve. */
   arm(
     fault: ProxyFault,
     matches: RegExp | ((statement: ProxyStatement) => boolean),
-    { times = 1 }: { times?: number } = {},
+    { times = 1, onHit = () => undefined }: { times?: number; onHit?: (hit: ProxyHit) => void } = {},
   ): ArmedFault {
-    let report: (statement: ProxyStatement) => void = () => undefined;
-    const happened = new Promise<ProxyStatement>((resolve) => {
-      report = resolve;
+    let isFirst: (hit: ProxyHit) => void = () => undefined;
+    const happened = new Promise<ProxyHit>((resolve) => {
+      isFirst = resolve;
     });
+    const report = (hit: ProxyHit): void => {
+      isFirst(hit);
+      onHit(hit);
+    };
     const predicate = matches instanceof RegExp ? (s: ProxyStatement) => matches.test(s.sql) : matches;
     const arming: Arming = { fault, matches: predicate, remaining: times, hits: 0, report };
     this.#armed.add(arming);
@@ -188,9 +195,12 @@ export class PgProxy {
       onCancelRequest: () => {
         this.#count('cancelRequests');
       },
-      onFault: (arming, statement) => {
+      onFault: (arming, hit) => {
         this.#count('faults');
-        arming.report(statement);
+        arming.report(hit);
+      },
+      onRefusal: () => {
+        this.#count('refusals');
       },
       fragmentBytes: () => this.#fragmentBytes,
       onClosed: () => {

@@ -1,17 +1,11 @@
-import pg from 'pg';
+import { editFunctions, type FunctionEdit } from '../support/sql-mutants.js';
 
 /** Faults built into the SQL of the campaign's database, by which the judges prove that they see such faults. */
 export const MUTANTS = ['no-limit', 'no-takeover', 'live-takeover'] as const;
 
 export type Mutant = (typeof MUTANTS)[number];
 
-interface Edit {
-  readonly name: string;
-  readonly find: RegExp;
-  readonly put: string;
-}
-
-const EDITS: Readonly<Record<Mutant, readonly Edit[]>> = {
+const EDITS: Readonly<Record<Mutant, readonly FunctionEdit[]>> = {
   /** Whatever is counted: there is room. */
   'no-limit': [
     { name: 'queue_room', find: /END\s*(\$function\$)/, put: 'slots := NULL; own := NULL; rate := NULL; END $1' },
@@ -26,23 +20,6 @@ const EDITS: Readonly<Record<Mutant, readonly Edit[]>> = {
   'live-takeover': [{ name: 'claim_work', find: /e\.lease_until <= v_now/g, put: 'e.executor_id <> p_executor_id' }],
 };
 
-export async function applyMutant(database: string, mutant: Mutant): Promise<void> {
-  const client = new pg.Client({ connectionString: database });
-  await client.connect();
-  try {
-    for (const { name, find, put } of EDITS[mutant]) {
-      const { rows } = await client.query<{ text: string }>(
-        `SELECT pg_get_functiondef(p.oid) AS text FROM pg_proc p
-           JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'holdfast' AND p.proname = $1`,
-        [name],
-      );
-      const edited = rows.map(({ text }) => text.replace(find, put));
-      if (edited.length === 0 || edited.every((text, index) => text === rows[index]?.text)) {
-        throw new Error(`The mutant "${mutant}" no longer fits the function ${name}.`);
-      }
-      for (const text of edited) await client.query(text);
-    }
-  } finally {
-    await client.end();
-  }
+export function applyMutant(database: string, mutant: Mutant): Promise<void> {
+  return editFunctions(database, mutant, EDITS[mutant]);
 }

@@ -1,0 +1,135 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { type PgProxy, startPgProxyFor } from '../../support/pg-proxy.js';
+import type { LedgerClient } from './ledger/ledger-client.js';
+import type { Command, ProgramOptions, Reply } from './programs/messages.js';
+
+export type MemberState = 'running' | 'stopped' | 'ended';
+
+/** How long a process may take to answer a command before it counts as hung, in milliseconds. */
+const ANSWER_MS = 60_000;
+
+/** One process of the campaign and its way to the database. Whatever is done to it goes into the ledger first. */
+export class Member {
+  readonly who: string;
+  readonly executorId: string;
+  readonly proxy: PgProxy;
+  readonly pid: number;
+  readonly #child: ChildProcess;
+  readonly #ledger: LedgerClient;
+  readonly #exited: Promise<unknown>;
+  readonly #pending = new Map<number, { resolve: (value: unknown) => void; reject: (cause: Error) => void }>();
+  #state: MemberState = 'running';
+  #asked = 0;
+
+  private constructor(child: ChildProcess, proxy: PgProxy, ledger: LedgerClient, options: ProgramOptions) {
+    this.#child = child;
+    this.#ledger = ledger;
+    this.proxy = proxy;
+    this.who = options.who;
+    this.executorId = options.executorId;
+    this.pid = child.pid ?? 0;
+    this.#exited = once(child, 'exit');
+    child.on('message', ({ id, value, error }: Reply) => {
+      const pending = this.#pending.get(id);
+      this.#pending.delete(id);
+      if (error === undefined) pending?.resolve(value);
+      else pending?.reject(new Error(error));
+    });
+    child.once('exit', (code, signal) => {
+      if (this.#state !== 'ended') this.#note('crashed');
+      this.#state = 'ended';
+      for (const { reject } of this.#pending.values())
+        reject(new Error(`${this.who} ended: ${String(signal ?? code)}.`));
+      this.#pending.clear();
+    });
+  }
+
+  /** Resolves when the process is ready, and under way. `options.database` is the server itself. */
+  static async launch(program: string, options: ProgramOptions, ledger: LedgerClient): Promise<Member> {
+    const proxy = await startPgProxyFor(options.database);
+    const url = new URL(proxy.connectionString(options.database));
+    url.searchParams.set('application_name', options.who);
+    const child = fork(program, [JSON.stringify({ ...options, database: url.href })]);
+    const member = new Member(child, proxy, ledger, options);
+    await member.#replyTo(0);
+    return member;
+  }
+
+  get state(): MemberState {
+    return this.#state;
+  }
+
+  /** Resolves with the answer; rejects when the process ends before. */
+  async tell(command: Command): Promise<unknown> {
+    if (this.#state === 'ended') throw new Error(`${this.who} has ended.`);
+    const id = ++this.#asked;
+    const reply = this.#replyTo(id);
+    this.#child.send({ id, ...command }, () => undefined);
+    return reply;
+  }
+
+  /** Judges do not take for granted in this time that the process can do its part. */
+  disturbed(): void {
+    this.#note('disturbed');
+  }
+
+  undisturbed(): void {
+    this.#note('undisturbed');
+  }
+
+  /** Others are made to believe that it is dead. */
+  expired(): void {
+    this.#note('expired');
+  }
+
+  stop(): void {
+    if (this.#state !== 'running') return;
+    this.#note('stopped');
+    this.#state = 'stopped';
+    this.#child.kill('SIGSTOP');
+  }
+
+  continue(): void {
+    if (this.#state !== 'stopped') return;
+    this.#note('continued');
+    this.#state = 'running';
+    this.#child.kill('SIGCONT');
+  }
+
+  /** Resolves when the process has ended, and nothing of it is left at its proxy. */
+  async kill(): Promise<void> {
+    if (this.#state !== 'ended') {
+      this.#note('killed');
+      this.#state = 'ended';
+      this.#child.kill('SIGKILL');
+      await this.#exited;
+      this.#note('dead');
+    }
+    await this.proxy.close();
+  }
+
+  #note(
+    happened: 'disturbed' | 'undisturbed' | 'expired' | 'stopped' | 'continued' | 'killed' | 'dead' | 'crashed',
+  ): void {
+    this.#ledger.note({ what: 'process', process: this.who, happened });
+  }
+
+  #replyTo(id: number): Promise<unknown> {
+    const reply = new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        reject(new Error(`${this.who} has not answered for ${String(ANSWER_MS)} ms.`));
+      }, ANSWER_MS);
+      const settle =
+        <Value>(how: (value: Value) => void) =>
+        (value: Value): void => {
+          clearTimeout(timer);
+          how(value);
+        };
+      this.#pending.set(id, { resolve: settle(resolve), reject: settle(reject) });
+    });
+    // Killed processes owe answers that nobody awaits.
+    reply.catch(() => undefined);
+    return reply;
+  }
+}
