@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import fc from '../support/fast-check.js';
 import { operation, type Operation } from './support/operations.js';
 import { kindOf, newToken, Side, WORKFLOW_IDS } from './support/side.js';
 import { MemoryBed, POSTGRESQL, type StoreBed } from './support/store-bed.js';
 
-/** Sequences of operations; more by `HOLDFAST_TEST_SEQUENCES=1000`. */
+/** Sequences of operations; more by `HOLDFAST_TEST_SEQUENCES=1000 HOLDFAST_TEST_SEED=random`. */
 const SEQUENCES = Number(process.env['HOLDFAST_TEST_SEQUENCES'] ?? 20);
 /** Replays one sequence: the seed and the path that fast-check has printed, with a colon between them. */
 const [SEED, PATH] = process.env['HOLDFAST_TEST_REPLAY']?.split(/:(.*)/) ?? [];

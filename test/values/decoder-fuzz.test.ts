@@ -1,8 +1,8 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { ValueDecodeError } from '../../src/errors/value-errors.js';
 import { decodeError, decodeValue, encodeError, encodeValue, ValueSerializer } from '../../src/values/index.js';
+import fc from '../support/fast-check.js';
 import { anyValue } from './support/arbitraries.js';
 
 const decoders = [decodeValue, decodeError, (text: string): unknown => new ValueSerializer().decode(text)];

@@ -1,9 +1,9 @@
 import { runInNewContext } from 'node:vm';
 
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { decodeValue, encodeValue } from '../../src/values/index.js';
+import fc from '../support/fast-check.js';
 import { anyValue } from './support/arbitraries.js';
 import { expectSameGraph } from './support/same-graph.js';
 

@@ -1,7 +1,7 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
 import { decodeError, droppedPropertiesOf, encodeError } from '../../src/values/index.js';
+import fc from '../support/fast-check.js';
 
 /** What the stored form gives back; also checks that encoding it again changes nothing. */
 function stored(thrown: unknown): unknown {

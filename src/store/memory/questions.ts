@@ -5,9 +5,12 @@ import type { MemoryDatabase } from './memory-database.js';
 import { isTerminal, type QuestionRow } from './tables.js';
 import { wakeUp } from './wake-ups.js';
 
-/** Asks about a workflow's state; see ask_query. */
+/** Asks about a workflow's state; clears away questions for whose answers nobody waits any more. See ask_query. */
 export function ask(db: MemoryDatabase, { workflowId, requestId, name, args }: Question, timeoutMs: number): AskAnswer {
   const now = db.now();
+  for (const { questions } of db.workflows.values()) {
+    for (const [id, { expiresAt }] of questions) if (expiresAt < now) questions.delete(id);
+  }
   const workflow = db.workflows.get(workflowId);
   if (workflow === undefined) return { kind: 'missing' };
   if (isTerminal(workflow.status)) return { kind: 'ended', status: workflow.status };

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import fc from '../../support/fast-check.js';
 
 // Whatever the stores can be asked to do, in small pools of names, so that operations meet each other.
 

@@ -283,7 +283,10 @@ export class Side {
         return outbox.add({ ...operation.event, eventId: randomUUID() });
       case 'claimEvents': {
         const topics = OUTBOX_TOPICS.map((topic) => ({ topic, limit: operation.limit }));
-        const claimed = await outbox.claim(topics, 2_000);
+        // Of each lane at most one is claimed, and which lane comes first is open among those that are due at one moment.
+        const claimed = sorted(await outbox.claim(topics, 2_000), ({ topic, key, payload }) =>
+          JSON.stringify([topic, key, payload]),
+        );
         this.#claimedEvents.unshift(...claimed);
         return claimed;
       }

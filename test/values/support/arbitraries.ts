@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import fc from '../../support/fast-check.js';
 
 /** Names that are also names of the language, of the format, or unusual. */
 export const NOTABLE_KEYS = [
