@@ -2,7 +2,7 @@ import { copyFile, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import { build } from 'vite';
+import { build, type Plugin } from 'vite';
 
 const PACKAGE = fileURLToPath(new URL('../../', import.meta.url));
 /** Ignored by git, and inside the package, so that what is bundled there finds its dependencies. */
@@ -14,7 +14,8 @@ export interface Bundle {
   remove(): Promise<void>;
 }
 
-export async function bundle(entry: URL): Promise<Bundle> {
+/** @param plugins What is done to the sources on their way. */
+export async function bundle(entry: URL, plugins: Plugin[] = []): Promise<Bundle> {
   await mkdir(BUNDLES, { recursive: true });
   const folder = await mkdtemp(join(BUNDLES, 'worker-'));
   // The library looks for its manifest and its SQL files around itself, as in an installed package.
@@ -23,6 +24,7 @@ export async function bundle(entry: URL): Promise<Bundle> {
   await build({
     configFile: false,
     logLevel: 'error',
+    plugins,
     build: {
       ssr: fileURLToPath(entry),
       outDir: join(folder, 'dist'),

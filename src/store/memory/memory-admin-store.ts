@@ -50,9 +50,9 @@ export class MemoryAdminStore implements AdminStore {
   readonly #db: MemoryDatabase;
   readonly #calls: MemoryCalls;
 
-  constructor({ database, link = DIRECT_LINK, newNonce = randomUUID }: MemoryStoreOptions) {
+  constructor({ database, link = DIRECT_LINK, clock = database.clock, newNonce = randomUUID }: MemoryStoreOptions) {
     this.#db = database;
-    this.#calls = new MemoryCalls({ link, clock: database.clock, newNonce });
+    this.#calls = new MemoryCalls({ link, clock, newNonce });
   }
 
   cancel(workflowIds: readonly string[], by: ControlCause, options: CancelOptions): Promise<readonly ControlAnswer[]> {

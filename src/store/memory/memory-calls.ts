@@ -14,7 +14,7 @@ const REPEAT_DELAY_MS = 50;
 export class MemoryCalls {
   readonly counters = newStoreCounters();
   readonly #link: Link;
-  readonly #clock: Clock;
+  readonly #clock: Pick<Clock, 'pause'>;
   readonly #newNonce: () => string;
   readonly #closing = new AbortController();
   /** The last write of each execution. */
@@ -26,7 +26,7 @@ export class MemoryCalls {
     newNonce,
   }: {
     readonly link: Link;
-    readonly clock: Clock;
+    readonly clock: Pick<Clock, 'pause'>;
     readonly newNonce: () => string;
   }) {
     setMaxListeners(0, this.#closing.signal);

@@ -15,9 +15,9 @@ export class MemoryQueryStore implements QueryStore {
   readonly #db: MemoryDatabase;
   readonly #calls: MemoryCalls;
 
-  constructor({ database, link = DIRECT_LINK, newNonce = randomUUID }: MemoryStoreOptions) {
+  constructor({ database, link = DIRECT_LINK, clock = database.clock, newNonce = randomUUID }: MemoryStoreOptions) {
     this.#db = database;
-    this.#calls = new MemoryCalls({ link, clock: database.clock, newNonce });
+    this.#calls = new MemoryCalls({ link, clock, newNonce });
   }
 
   async ask(question: Question, timeoutMs: number): Promise<AskAnswer> {

@@ -22,9 +22,9 @@ export class MemoryQueueStore implements QueueStore {
   readonly #db: MemoryDatabase;
   readonly #calls: MemoryCalls;
 
-  constructor({ database, link = DIRECT_LINK, newNonce = randomUUID }: MemoryStoreOptions) {
+  constructor({ database, link = DIRECT_LINK, clock = database.clock, newNonce = randomUUID }: MemoryStoreOptions) {
     this.#db = database;
-    this.#calls = new MemoryCalls({ link, clock: database.clock, newNonce });
+    this.#calls = new MemoryCalls({ link, clock, newNonce });
   }
 
   async enqueue(requests: readonly EnqueueRequest[]): Promise<readonly EnqueueAnswer[]> {

@@ -39,6 +39,7 @@ import type { StoreCounters } from '../store-counters.js';
 import type { StreamReads, StreamWrite, StreamWriteAnswer } from '../stream-store.js';
 import { claimWork } from './claim/claim-work.js';
 import { complete, continueWorkflow, release } from './complete.js';
+import type { Clock } from './clock.js';
 import { readEvent, recordEvent } from './events.js';
 import { deregisterExecutor, heartbeat, ownedWorkflows, registerExecutor } from './executors.js';
 import { passHint } from './hint-board.js';
@@ -63,6 +64,8 @@ export interface MemoryStoreOptions {
   readonly database: MemoryDatabase;
   /** This process's way to it: without faults by default. */
   readonly link?: Link;
+  /** How this process pauses before it asks again: by the database's clock by default. */
+  readonly clock?: Pick<Clock, 'pause'>;
   /** Makes the nonces of writes: random UUIDs by default. */
   readonly newNonce?: () => string;
 }
@@ -76,9 +79,9 @@ export class MemoryStore implements Store {
   #stopListening: (() => void) | undefined;
   #hints: StoreHints | undefined;
 
-  constructor({ database, link = DIRECT_LINK, newNonce = randomUUID }: MemoryStoreOptions) {
+  constructor({ database, link = DIRECT_LINK, clock = database.clock, newNonce = randomUUID }: MemoryStoreOptions) {
     this.#db = database;
-    this.#calls = new MemoryCalls({ link, clock: database.clock, newNonce });
+    this.#calls = new MemoryCalls({ link, clock, newNonce });
     this.counters = this.#calls.counters;
     this.streams = {
       readStream: (position, limits) => this.#calls.ask(() => readStream(database, position, limits)),

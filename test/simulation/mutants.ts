@@ -1,0 +1,130 @@
+import type { Judge } from './violations.js';
+
+/** A mistake in the library. */
+export interface Mutant {
+  readonly name: string;
+  /** At least one of these has to find it. */
+  readonly foundBy: readonly Judge[];
+}
+
+export const MUTANTS = [
+  { name: 'no-token', foundBy: ['owner-writes'] },
+  { name: 'no-version', foundBy: ['ends'] },
+  { name: 'check-apart', foundBy: ['ends', 'owner-writes'] },
+  { name: 'unknown-is-failure', foundBy: ['ends'] },
+  { name: 'unknown-is-success', foundBy: ['results-stay', 'ends', 'same-outcome'] },
+  { name: 'parked-tells-its-own', foundBy: ['same-outcome'] },
+  { name: 'loss-not-sticky', foundBy: ['fencing'] },
+  { name: 'checkpoint-not-atomic', foundBy: ['messages'] },
+  { name: 'heartbeat-revives', foundBy: ['fencing'] },
+  { name: 'worker-clock', foundBy: ['takeovers'] },
+  { name: 'token-reused', foundBy: ['owner-writes'] },
+  { name: 'time-as-nonce', foundBy: ['messages', 'same-outcome', 'kept', 'ends'] },
+  { name: 'adopts-unseen', foundBy: ['fencing'] },
+  { name: 'wake-up-lost', foundBy: ['ends'] },
+] as const satisfies readonly Mutant[];
+
+export type MutantName = (typeof MUTANTS)[number]['name'];
+
+/** A place of the library where mutants make their mistakes: in a copy of its sources that only the simulation runs. */
+export interface Patch {
+  /** Below src/. */
+  readonly file: string;
+  /** Is there once. */
+  readonly find: string;
+  /** `IS(name)` stands for whether this mutant is the one that runs. */
+  readonly replace: string;
+}
+
+export const PATCHES: readonly Patch[] = [
+  {
+    file: 'store/memory/ownership-check.ts',
+    find: 'return workflow?.ownerToken === token && workflow.recordVersion === version ? workflow : undefined;',
+    replace: `if (workflow === undefined) return undefined;
+      const isOwned = (IS(no-token) || workflow.ownerToken === token) && (IS(no-version) || workflow.recordVersion === version);
+      // The first try of a write only checks; the second one writes.
+      if (!IS(check-apart)) return isOwned ? workflow : undefined;
+      const checked = (globalThis.checkedNonces ??= new Set());
+      if (checked.has(nonce)) return workflow;
+      if (isOwned) checked.add(nonce);
+      return undefined;`,
+  },
+  {
+    file: 'store/memory/ownership-check.ts',
+    find: '{ workflowId, token, version }: OwnershipCheck',
+    replace: '{ workflowId, token, version, nonce }: OwnershipCheck',
+  },
+  {
+    file: 'store/memory/ownership-check.ts',
+    find: 'if (workflow.ownerToken !== check.token)',
+    replace: 'if (!IS(no-token) && workflow.ownerToken !== check.token)',
+  },
+  {
+    file: 'store/memory/memory-calls.ts',
+    find: 'const tried = await this.ask(() => attempt({ workflowId, token, version, nonce }));',
+    replace: `const once = () => attempt({ workflowId, token, version, nonce: IS(unknown-is-failure) ? this.#newNonce() : nonce });
+      const tried = IS(unknown-is-success)
+        ? await this.once(once).catch(() => ({ kind: 'answered', answer: { kind: 'written' }, raised: 1 }))
+        : await this.ask(once);`,
+  },
+  {
+    file: 'store/memory/memory-calls.ts',
+    find: 'newNonce(): string {',
+    replace: `newNonce(): string {
+      if (IS(time-as-nonce)) return String(Math.floor(globalThis.workerClock()));`,
+  },
+  {
+    file: 'engine/execution.ts',
+    find: 'if (!this.isRunning) return;\n      outcome = await failureOf(thrown, this.host.serializer);',
+    replace: `if (IS(parked-tells-its-own) && !this.isRunning) {
+        const outcome = await failureOf(thrown, this.host.serializer);
+        this.host.ended(this, { kind: 'completed', outcome });
+      }
+      if (!this.isRunning) return;
+      outcome = await failureOf(thrown, this.host.serializer);`,
+  },
+  {
+    file: 'engine/execution.ts',
+    find: "reject) => {\n      if (this.#state !== 'running') {",
+    replace: "reject) => {\n      if (!IS(loss-not-sticky) && this.#state !== 'running') {",
+  },
+  {
+    file: 'engine/execution.ts',
+    find: "if (this.#state !== 'running') throw this.#departure.reason;",
+    replace: "if (!IS(loss-not-sticky) && this.#state !== 'running') throw this.#departure.reason;",
+  },
+  {
+    // The message is taken, and its record is another transaction, before which something comes in between.
+    file: 'store/memory/messages.ts',
+    find: 'if (message !== undefined) message.consumedSeq = seq;',
+    replace: `if (message !== undefined) message.consumedSeq = seq;
+      if (IS(checkpoint-not-atomic) && message !== undefined && workflow.recordVersion % 2 === 0) {
+        return { kind: 'moved', version: workflow.recordVersion };
+      }`,
+  },
+  {
+    file: 'fleet/executor.ts',
+    find: 'if (this.#leaseAgeMs >= leaseMs) this.#doubt',
+    replace: 'if (!IS(heartbeat-revives) && this.#leaseAgeMs >= leaseMs) this.#doubt',
+  },
+  {
+    file: 'store/memory/claim/claim.ts',
+    find: 'leaseUntil <= db.now()',
+    replace: 'leaseUntil <= (IS(worker-clock) ? globalThis.workerClock() : db.now())',
+  },
+  {
+    file: 'store/memory/claim/take.ts',
+    find: 'const token = db.newToken();',
+    replace: "const token = IS(token-reused) ? 'the token of ' + workflow.workflowId : db.newToken();",
+  },
+  {
+    file: 'engine/engine.ts',
+    find: 'if (this.runtime.now() - sentAt < this.#executor.lateMs) return true;',
+    replace: 'if (IS(adopts-unseen) || this.runtime.now() - sentAt < this.#executor.lateMs) return true;',
+  },
+  {
+    file: 'store/memory/wake-ups.ts',
+    find: 'db.wakeUps.add(waiterId);',
+    replace: 'if (!IS(wake-up-lost)) db.wakeUps.add(waiterId);',
+  },
+];

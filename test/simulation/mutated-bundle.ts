@@ -1,0 +1,32 @@
+import { bundle, type Bundle } from '../support/bundle.js';
+import { PATCHES } from './mutants.js';
+
+/** The simulation's program, with all mutants in its copy of the library; {@link beMutant} chooses the one that runs. */
+export async function mutatedBundle(): Promise<Bundle> {
+  const patched = new Set<string>();
+  const made = await bundle(new URL('./main.ts', import.meta.url), [
+    {
+      name: 'mutants',
+      enforce: 'pre',
+      transform(code, id) {
+        const file = /\/src\/(.*\.ts)$/.exec(id)?.[1];
+        if (file === undefined) return undefined;
+        patched.add(file);
+        return PATCHES.filter((patch) => patch.file === file).reduce((text, { find, replace }) => {
+          if (text.split(find).length !== 2) throw new Error(`${file} does not have once: ${find}`);
+          return text.replace(find, () => replace.replace(/IS\(([a-z-]+)\)/g, `(globalThis.${MUTANT} === '$1')`));
+        }, code);
+      },
+    },
+  ]);
+  const missing = PATCHES.find(({ file }) => !patched.has(file));
+  if (missing !== undefined) throw new Error(`The simulation does not use ${missing.file}.`);
+  return made;
+}
+
+const MUTANT = 'simulationMutant';
+
+/** From now on this process runs with that mistake, if it was bundled with them. */
+export function beMutant(name: string): void {
+  (globalThis as Record<string, unknown>)[MUTANT] = name;
+}
