@@ -10,11 +10,15 @@ const LIMIT_MS = 400_000;
 /** Schedules that the suite runs; `npm run simulate -- --seeds N` runs more. */
 const SCHEDULES = Number(process.env['HOLDFAST_TEST_SCHEDULES'] ?? 1_500);
 
-test('whatever the order of events and wherever faults strike, no judge finds anything, and enough has happened', { timeout: LIMIT_MS }, async () => {
-  const { counts, failure } = await simulate(1, SCHEDULES);
-  expect(failure).toBeUndefined();
-  expect(missingSubstance(counts, SCHEDULES)).toEqual([]);
-});
+test(
+  'whatever the order of events and wherever faults strike, no judge finds anything, and enough has happened',
+  { timeout: LIMIT_MS },
+  async () => {
+    const { counts, failure } = await simulate(1, SCHEDULES);
+    expect(failure).toBeUndefined();
+    expect(missingSubstance(counts, SCHEDULES)).toEqual([]);
+  },
+);
 
 test('a schedule is determined by its seed: the same events in the same order, however often it is run', async () => {
   const fixed = await fixedParts();
