@@ -97,7 +97,14 @@ export class SharedParts {
       encodeError: (thrown) => serializer.encodeError(thrown),
     });
     this.queues = new Queues(this.queueStore);
-    this.enqueuer = new Enqueuer({ runtime, store: this.queueStore, prepare, serializer, handleOf });
+    this.enqueuer = new Enqueuer({
+      runtime,
+      store: this.queueStore,
+      prepare,
+      serializer,
+      handleOf,
+      waiter: this.waiter,
+    });
     this.schedules = new Schedules({
       runtime,
       store: this.scheduleStore,

@@ -36,7 +36,7 @@ export function continueAsNew(
       childId: null,
       startedAt: execution.runtime.now(),
     } as const;
-    const { input } = await orRecordFailure(execution, step, () => {
+    const { input } = await orRecordFailure(execution, step, async () => {
       if (execution.leavesUnknown) throw stepUnderWay();
       return prepareStart(definition, args, {}, workflowId, host.serializer);
     });

@@ -19,6 +19,7 @@ import { QueryHandlers } from './query-handlers.js';
 import { prepareStart } from './prepare-start.js';
 import { runOutsideScope } from './scope.js';
 import type { Serializer } from './serializer.js';
+import type { Soon } from './soon.js';
 import type { ArrivalWatches } from './watch.js';
 
 /** What the engine needs to know of the executor it works for. */
@@ -166,10 +167,13 @@ export class Engine implements ExecutionHost {
    * back. Else the answer that it is owned could be older than its giving back, and the execution would not know, with a lease
    * that is fresh. Of what is answered with true, {@link adopt} has to follow.
    */
-  async mayRun(ownership: Ownership, sentAt: number): Promise<boolean> {
+  mayRun(ownership: Ownership, sentAt: number): Soon<boolean> {
+    if (this.#executor.isGivingBack(ownership.token)) return false;
+    return this.runtime.now() - sentAt < this.#executor.lateMs || this.#isStillOwned(ownership);
+  }
+
+  async #isStillOwned(ownership: Ownership): Promise<boolean> {
     const { token } = ownership;
-    if (this.#executor.isGivingBack(token)) return false;
-    if (this.runtime.now() - sentAt < this.#executor.lateMs) return true;
     this.#arriving.add(token);
     let isOwned = false;
     try {
@@ -207,12 +211,12 @@ export class Engine implements ExecutionHost {
     return this.catalog.instanceNameOf(definition, self);
   }
 
-  async prepare(
+  prepare(
     definition: WorkflowDefinition,
     args: readonly unknown[],
     options: StartOptions,
     workflowId: string,
-  ): Promise<WorkflowStart> {
+  ): Soon<WorkflowStart> {
     // Before anything is written: what is started here must also be able to run here.
     this.catalog.assertRegistered(definition);
     this.catalog.selfOf(definition, options.instance ?? null);

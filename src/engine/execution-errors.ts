@@ -1,3 +1,4 @@
+import { codeOf } from '../errors/error-code.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
 import {
   OwnershipLostError,
@@ -7,6 +8,7 @@ import {
 } from '../errors/workflow-errors.js';
 import type { RecordedStep, StepKind } from '../store/store.js';
 import type { BlockCode } from './attention-codes.js';
+import type { RunningExecution } from './execution-host.js';
 import { asError } from './thrown.js';
 
 export { asError };
@@ -90,3 +92,8 @@ export function unrecordable(error: unknown): [attention: BlockCode, detail: str
 
 /** Detail of a block: nobody can say what became of a transaction in another database. */
 export const NOT_DECIDED = 'What became of a transaction could not be found out in its data source.';
+
+/** Tells of a failure that the execution has met and that ends nothing. */
+export function warn(execution: Pick<RunningExecution, 'host' | 'workflowId'>, message: string, error: unknown): void {
+  execution.host.logger.warn(message, { workflowId: execution.workflowId, code: codeOf(error) });
+}

@@ -23,6 +23,7 @@ import type { InOrder } from './in-order.js';
 import type { OpenCall } from './open-calls.js';
 import type { Outcome } from './outcome.js';
 import type { Serializer } from './serializer.js';
+import type { Soon } from './soon.js';
 import type { ArrivalWatches } from './watch.js';
 
 /** How an execution came to its end. */
@@ -106,8 +107,11 @@ export interface RunningExecution {
   whenReplayed(): Promise<void>;
   /** Records a result and lets it reach the workflow in its order. Returns the error when the database refuses it. */
   checkpoint(record: StepRecord): Promise<Error | undefined>;
-  /** A write succeeded: what it brought may reach the workflow, when `ready` has resolved, unless the execution has ended meanwhile. */
-  progress(ready?: Promise<unknown>): Promise<void>;
+  /**
+   * A write succeeded: what it brought may reach the workflow, when `ready` has resolved, unless the execution has ended meanwhile.
+   * Undefined: at once.
+   */
+  progress(ready?: Promise<unknown>): Promise<void> | undefined;
   /** Waits for the store. When that is closed first, the execution is over, and this throws. */
   write<Answer>(answered: Promise<Answer>): Promise<Answer>;
   /** The ownership check failed. */
@@ -155,7 +159,7 @@ export interface ExecutionHost {
     args: readonly unknown[],
     options: StartOptions,
     workflowId: string,
-  ): Promise<WorkflowStart>;
+  ): Soon<WorkflowStart>;
   /** Runs a child that was created with its parent's checkpoint. */
   runChild(definition: WorkflowDefinition, start: WorkflowStart, ownership: Ownership, sentAt: number): Promise<void>;
   /** The name under which an object is registered for a workflow. */

@@ -1,6 +1,5 @@
 import type { WorkflowContext } from '../api/context.js';
 import { WriteRefusedError, type StepNondeterminismError } from '../errors/workflow-errors.js';
-import { codeOf } from '../errors/error-code.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { RollbackCause } from '../store/rollback-store.js';
 import type {
@@ -117,12 +116,8 @@ export class Execution implements RunningExecution {
   }
 
   /** Runs the workflow's function and records what comes of it. Never rejects. */
-  async run(): Promise<void> {
-    try {
-      await this.#runToEnd();
-    } catch (error) {
-      this.blockUnrecordable(error);
-    }
+  run(): Promise<void> {
+    return this.#runToEnd().catch(this.blockUnrecordable.bind(this));
   }
 
   /** What came of the workflow, or of a step of it, cannot be turned into something to record. */
@@ -134,7 +129,8 @@ export class Execution implements RunningExecution {
     const { definition, self, input, deadlineInMs } = this.#start;
     let args: unknown[];
     try {
-      args = (await this.host.serializer.decode(input)) as unknown[];
+      const decoded = this.host.serializer.decode(input);
+      args = (decoded instanceof Promise ? await decoded : decoded) as unknown[];
     } catch (error) {
       this.block('INPUT_UNREADABLE', why.INPUT_UNREADABLE, why.asError(error));
       return;
@@ -154,12 +150,13 @@ export class Execution implements RunningExecution {
     try {
       const value = await run();
       if (!this.isRunning) return;
-      outcome = await successOf(definition, value, this.host.serializer);
+      const success = successOf(definition, value, this.host.serializer);
+      outcome = success instanceof Promise ? await success : success;
     } catch (thrown) {
       if (!this.isRunning) return;
       outcome = await failureOf(thrown, this.host.serializer);
     }
-    const left = await this.#replay.end();
+    const left = this.#replay.isOver ? undefined : await this.#replay.end();
     if (left !== undefined) this.#block(why.otherPath(this.workflowId, left, 'the code ended without asking for it'));
     else if (outcome.error === null || !this.mayHaveToUndo) await this.#finish(outcome);
     else await this.beginRollback('failed', outcome.error);
@@ -251,7 +248,7 @@ export class Execution implements RunningExecution {
         break;
       case 'refused':
       case 'not-now':
-        if (answer.kind === 'refused') this.#warn('The database refuses to suspend a workflow.', answer.error);
+        if (answer.kind === 'refused') why.warn(this, 'The database refuses to suspend a workflow.', answer.error);
         // What has come reaches it by its own way; if that takes long, it is asked again.
         this.#open.restartIdle();
         break;
@@ -298,11 +295,17 @@ export class Execution implements RunningExecution {
 
   async checkpoint(record: StepRecord): Promise<Error | undefined> {
     this.assertRunning();
-    const answer = await this.write(this.host.store.checkpoint(this.ownership, record));
+    let answer: WriteAnswer;
+    try {
+      answer = await this.host.store.checkpoint(this.ownership, record);
+    } catch (error) {
+      throw this.#unanswered(error);
+    }
     if (answer.kind === 'refused') return answer.error;
     if (answer.kind !== 'written') this.denied(answer);
     this.host.checkpointed();
-    await this.progress();
+    const turn = this.progress();
+    if (turn !== undefined) await turn;
     return undefined;
   }
 
@@ -314,22 +317,25 @@ export class Execution implements RunningExecution {
     return this.#open.stalledMs;
   }
 
-  async progress(ready?: Promise<unknown>): Promise<void> {
+  progress(ready?: Promise<unknown>): Promise<void> | undefined {
     this.#open.noteProgress();
     this.#requeues = 0;
     const turn = this.#turnstile.pass(ready);
-    if (turn !== undefined) await turn;
+    if (turn !== undefined) return turn.then(this.assertRunning.bind(this));
     this.assertRunning();
+    return undefined;
   }
 
-  async write<Answer>(answered: Promise<Answer>): Promise<Answer> {
-    try {
-      return await answered;
-    } catch (error) {
-      // What became of the write is for the next owner to find.
-      this.lose('the store was closed');
-      throw why.asError(error);
-    }
+  write<Answer>(answered: Promise<Answer>): Promise<Answer> {
+    return answered.catch((error: unknown) => {
+      throw this.#unanswered(error);
+    });
+  }
+
+  /** What became of the write is for the next owner to find. */
+  #unanswered(error: unknown): Error {
+    this.lose('the store was closed');
+    return why.asError(error);
   }
 
   denied(answer: Denied): never {
@@ -415,8 +421,9 @@ export class Execution implements RunningExecution {
     this.#silence(reason);
     let answer: WriteAnswer;
     try {
-      answer = await this.write(write());
-    } catch {
+      answer = await write();
+    } catch (error) {
+      this.#unanswered(error);
       return;
     }
     switch (answer.kind) {
@@ -449,17 +456,9 @@ export class Execution implements RunningExecution {
     this.block('NONDETERMINISM', error.message, error);
   }
 
-  async #giveOver(write: () => Promise<unknown>): Promise<void> {
-    try {
-      await write();
-    } catch (error) {
-      // The store was closed, or refuses: the row stays owned, and is given back or recovered like that of a dead process.
-      this.#warn('A workflow could not be released.', error);
-    }
-  }
-
-  #warn(message: string, error: unknown): void {
-    this.host.logger.warn(message, { workflowId: this.workflowId, code: codeOf(error) });
+  #giveOver(write: () => Promise<unknown>): Promise<unknown> {
+    // The store was closed, or refuses: the row stays owned, and is given back or recovered like that of a dead process.
+    return write().catch(why.warn.bind(null, this, 'A workflow could not be released.'));
   }
 
   /** From here on nothing is called or written, and whatever was open is rejected. */

@@ -61,7 +61,9 @@ export class Handle<Result> implements WorkflowHandle<Result> {
       if (execution !== undefined) return (await awaitOutcome(execution, this.workflowId)) as Result;
       const { output, error } = await this.#host.waitForResult(this.workflowId, options.signal);
       if (error !== null) throw await this.#host.serializer.decode(error);
-      return (output === null ? undefined : await this.#host.serializer.decode(output)) as Result;
+      if (output === null) return undefined as Result;
+      const value = this.#host.serializer.decode(output);
+      return (value instanceof Promise ? await value : value) as Result;
     });
   }
 

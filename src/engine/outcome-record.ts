@@ -2,16 +2,16 @@ import type { OutcomeRecord, RecordedStep } from '../store/store.js';
 import type { WorkflowDefinition } from './definitions.js';
 import { checkSchema } from './schema.js';
 import type { Serializer } from './serializer.js';
+import { whenHere, type Soon } from './soon.js';
 
 /** The outcome that a returned value is. @throws SchemaViolationError, and what stands in the way of storing it. */
-export async function successOf(
-  definition: WorkflowDefinition,
-  value: unknown,
-  serializer: Serializer,
-): Promise<OutcomeRecord> {
+export function successOf(definition: WorkflowDefinition, value: unknown, serializer: Serializer): Soon<OutcomeRecord> {
   const { name, output: schema } = definition;
-  const checked = schema === undefined ? value : await checkSchema(schema, value, `output of "${name}"`);
-  return { status: 'SUCCESS', output: await serializer.encode(checked), error: null, attention: null };
+  const encoded =
+    schema === undefined
+      ? serializer.encode(value)
+      : checkSchema(schema, value, `output of "${name}"`).then((checked) => serializer.encode(checked));
+  return whenHere(encoded, (output: string) => ({ status: 'SUCCESS', output, error: null, attention: null }));
 }
 
 /** The outcome that a thrown value is. */

@@ -4,6 +4,7 @@ import type { FoundOutcome, WorkflowStore } from '../store/store.js';
 import type { Outcome } from './outcome.js';
 import { notFound } from './not-found.js';
 import { runOutsideScope } from './scope.js';
+import { Unheard } from './unheard.js';
 
 interface Waiting {
   /** How many questions had been sent when it began to wait. Their answers may be older than it: of before a resume. */
@@ -28,6 +29,7 @@ export class OutcomeWaiter {
   readonly #runtime: Runtime;
   readonly #waiting = new Map<string, Set<Waiting>>();
   readonly #toCheck = new Set<string>();
+  readonly #unheard: Unheard;
   #checkScheduled = false;
   #cancelPoll: (() => void) | undefined;
   #closed = false;
@@ -38,6 +40,17 @@ export class OutcomeWaiter {
     this.#runtime = runtime;
     this.#store = store;
     this.#pollMs = pollMs;
+    this.#unheard = new Unheard(runtime, pollMs);
+  }
+
+  /** This process is about to enqueue it. What is heard of its outcome from now on is heard here. */
+  willEnqueue(workflowId: string): void {
+    this.#unheard.add(workflowId);
+  }
+
+  /** It has not been enqueued: there was one already, of which nothing is known here. */
+  notEnqueued(workflowId: string): void {
+    this.#unheard.heardOf([workflowId]);
   }
 
   /**
@@ -72,13 +85,14 @@ export class OutcomeWaiter {
         this.#forget(workflowId, waiting);
         reject(reason);
       });
-      if (!options.runsHere) this.check([workflowId]);
+      if (!options.runsHere && !this.#unheard.has(workflowId)) this.check([workflowId]);
       this.#cancelPoll ??= runOutsideScope(() => this.#pollLater());
     });
   }
 
   /** An execution of this process recorded it. */
   settle(workflowId: string, outcome: Outcome): void {
+    this.#unheard.heardOf([workflowId]);
     const set = this.#waiting.get(workflowId);
     if (set === undefined) return;
     this.#waiting.delete(workflowId);
@@ -87,6 +101,7 @@ export class OutcomeWaiter {
 
   /** Somebody hints that these have outcomes; null: that any may have. */
   check(workflowIds: Iterable<string> | null): void {
+    this.#unheard.heardOf(workflowIds);
     for (const workflowId of workflowIds ?? this.#waiting.keys()) {
       if (this.#waiting.has(workflowId)) this.#toCheck.add(workflowId);
     }
@@ -105,6 +120,7 @@ export class OutcomeWaiter {
   close(): void {
     this.#closed = true;
     this.#cancelPoll?.();
+    this.#unheard.clear();
     const error = new HoldfastClosedError(
       'This Holdfast was closed before the workflow ended. The workflow goes on elsewhere; ask another one for its result.',
     );

@@ -8,6 +8,7 @@ import { wholeNumber } from './whole-number.js';
 import { parseDuration } from './duration.js';
 import { checkKnownOptions } from './known-options.js';
 import type { Serializer } from './serializer.js';
+import { whenHere, type Soon } from './soon.js';
 
 const LONGEST_QUEUE_NAME_BYTES = 255;
 const LONGEST_KEY_BYTES = 512;
@@ -23,28 +24,30 @@ const PLACE_OPTIONS: ReadonlySet<string> = new Set<Exclude<keyof EnqueueOptions,
   'debounce',
   'transaction',
 ]);
+const NO_OPTIONS: StartOptions = Object.freeze({});
 const DEDUPLICATION_OPTIONS: ReadonlySet<string> = new Set<keyof Deduplication>(['id', 'window', 'onConflict']);
 const SINGLETON_OPTIONS: ReadonlySet<string> = new Set<keyof Singleton>(['key', 'onConflict']);
 const DEBOUNCE_OPTIONS: ReadonlySet<string> = new Set<keyof Debounce>(['key', 'delay', 'maxWait']);
 
 /** What is left for the start, where an option that does not exist is found. */
 export function startOptionsOf(options: EnqueueOptions): StartOptions {
-  return Object.fromEntries(Object.entries(options).filter(([name]) => !PLACE_OPTIONS.has(name)));
+  const left = Object.entries(options).filter(([name]) => !PLACE_OPTIONS.has(name));
+  return left.length === 0 ? NO_OPTIONS : Object.fromEntries(left);
 }
 
 /**
  * Adds to a checked start what its place in a queue is to be. Nothing has been written when this throws.
  * @throws InvalidArgumentError
  */
-export async function prepareEnqueue(
+export function prepareEnqueue(
   start: WorkflowStart,
   queue: string | undefined,
   options: EnqueueItemOptions,
   serializer: Serializer,
-): Promise<EnqueueRequest> {
+): Soon<EnqueueRequest> {
   const { priority, key, delay, deduplication, singleton, debounce } = options;
-  const isOne = [deduplication, singleton, debounce].filter((option) => option !== undefined).length <= 1;
-  if (!isOne || (debounce !== undefined && delay !== undefined)) {
+  const given = Number(deduplication !== undefined) + Number(singleton !== undefined) + Number(debounce !== undefined);
+  if (given > 1 || (debounce !== undefined && delay !== undefined)) {
     throw new InvalidArgumentError(
       'Of deduplication, singleton and debounce, one can be given; and debounce brings its own delay.',
     );
@@ -54,21 +57,35 @@ export async function prepareEnqueue(
       'priority and key mean something in a queue only: name one with the option "queue".',
     );
   }
-  return {
-    ...start,
+  const place = {
     queue: queue === undefined ? null : checkQueueName(queue),
     priority: priority === undefined ? 0 : wholeNumber(priority, -LARGEST_PRIORITY, LARGEST_PRIORITY, 'priority'),
     key: key === undefined ? null : checkText(key, LONGEST_KEY_BYTES, 'key'),
-    delayMs: delay === undefined ? 0 : parseDuration(delay, 'delay'),
-    deduplication:
-      deduplication !== undefined
-        ? checkDeduplication(deduplication)
-        : singleton !== undefined
-          ? await checkSingleton(singleton, serializer)
-          : null,
-    debounce: null,
-    ...(debounce === undefined ? {} : checkDebounce(debounce)),
   };
+  const delayMs = delay === undefined ? 0 : parseDuration(delay, 'delay');
+  const pushedBack = debounce === undefined ? undefined : checkDebounce(debounce);
+  const held =
+    deduplication !== undefined
+      ? checkDeduplication(deduplication)
+      : singleton !== undefined
+        ? checkSingleton(singleton, serializer)
+        : null;
+  return whenHere(held, (holds: EnqueueRequest['deduplication']) => ({
+    // One by one: spread, it takes several times as long.
+    workflowId: start.workflowId,
+    name: start.name,
+    instance: start.instance,
+    input: start.input,
+    maxAttempts: start.maxAttempts,
+    timeoutMs: start.timeoutMs,
+    attributes: start.attributes,
+    queue: place.queue,
+    priority: place.priority,
+    key: place.key,
+    delayMs: pushedBack?.delayMs ?? delayMs,
+    deduplication: holds,
+    debounce: pushedBack?.debounce ?? null,
+  }));
 }
 
 /** @throws InvalidArgumentError */

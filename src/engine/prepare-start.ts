@@ -8,6 +8,7 @@ import { parseDuration } from './duration.js';
 import { checkKnownOptions } from './known-options.js';
 import { checkSchema } from './schema.js';
 import type { Serializer } from './serializer.js';
+import { whenHere, type Soon } from './soon.js';
 import { checkWorkflowId } from './workflow-id.js';
 
 /** Attributes are part of the hot row. */
@@ -27,13 +28,13 @@ const PARENT_CANCEL: ReadonlySet<unknown> = new Set<NonNullable<StartOptions['on
  * Checks everything a workflow is to be started with, and encodes it. Nothing has been written when this throws.
  * @throws InvalidArgumentError, SchemaViolationError, ValueNotSerializableError, PayloadTooLargeError
  */
-export async function prepareStart(
+export function prepareStart(
   definition: WorkflowDefinition,
   args: readonly unknown[],
   options: StartOptions,
   workflowId: string,
   serializer: Serializer,
-): Promise<WorkflowStart> {
+): Soon<WorkflowStart> {
   checkWorkflowId(workflowId);
   checkKnownOptions(options, START_OPTIONS, 'start');
   const { instance, onParentCancel } = options;
@@ -43,24 +44,24 @@ export async function prepareStart(
   if (onParentCancel !== undefined && !PARENT_CANCEL.has(onParentCancel)) {
     throw new InvalidArgumentError('The option "onParentCancel" is "cancel" or "abandon".');
   }
-  const { input: schema } = definition;
+  const { name, input: schema } = definition;
   const checked =
     schema === undefined
       ? args
-      : [await checkSchema(schema, args[0], `input of workflow "${definition.name}"`), ...args.slice(1)];
-  const encoded = serializer.encode(checked);
-  return {
+      : checkSchema(schema, args[0], `input of workflow "${name}"`).then((first) => [first, ...args.slice(1)]);
+  const input = whenHere(checked, (values: readonly unknown[]) => serializer.encode(values));
+  return whenHere(input, (text) => ({
     workflowId,
-    name: definition.name,
-    instance: options.instance ?? null,
-    input: typeof encoded === 'string' ? encoded : await encoded,
+    name,
+    instance: instance ?? null,
+    input: text,
     maxAttempts:
       options.maxAttempts === undefined
         ? definition.maxAttempts
         : wholeNumber(options.maxAttempts, 1, 2 ** 31 - 1, 'maxAttempts'),
     timeoutMs: options.timeout === undefined ? definition.timeoutMs : parseDuration(options.timeout, 'timeout'),
     attributes: options.attributes === undefined ? null : encodeAttributes(options.attributes),
-  };
+  }));
 }
 
 function encodeAttributes(attributes: Readonly<Record<string, unknown>>): string {

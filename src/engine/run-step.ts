@@ -10,9 +10,11 @@ import type { RunningExecution } from './execution-host.js';
 import type { OpenCall } from './open-calls.js';
 import type { RunningAttempt } from './running-attempt.js';
 import { runInScope } from './scope.js';
+import type { Soon } from './soon.js';
 import { runAttempts, type AttemptHost, type AttemptRun, type Finding, type StepEnd } from './step-attempts.js';
 import { meaningOf, recordStepIntent } from './step-intent.js';
 import { stepMethod } from './step-method.js';
+import { asError } from './thrown.js';
 import { findOut, leavesUnknown, type UnknownStep } from './unknown-outcome.js';
 
 /** Runs one step call of a workflow: replays it, or runs its body and records what came of it. */
@@ -70,30 +72,41 @@ async function runNumbered(
     ? runWithIntent(call, recorded)
     : runAttempts(definition, seq, call));
   execution.assertRunning();
-  return recordEnd(execution, definition, seq, end, startedAt);
+  const made = recordOfEnd(execution, definition, seq, end, startedAt);
+  const { record, thrown } = made instanceof Promise ? await made : made;
+  const refused = await execution.checkpoint(record);
+  if (refused !== undefined) throw await recordRefusal(execution, record, refused);
+  if (record.error !== null) throw thrown;
+  return (end as Extract<StepEnd, { readonly kind: 'value' }>).value;
 }
 
-/** Records what a step came to, and hands it to the workflow. */
-async function recordEnd(
+/** What is to be recorded of a step, and what the workflow is to see thrown. */
+interface EndRecord {
+  readonly record: StepRecord;
+  readonly thrown: unknown;
+}
+
+/** What is to be recorded of a step that has ended. Blocks when it cannot be encoded. */
+export function recordOfEnd(
   execution: RunningExecution,
   definition: StepDefinition,
   seq: number,
   end: StepEnd,
   startedAt: number,
-): Promise<unknown> {
-  const { record, thrown } = await recordOfEnd(execution, definition, seq, end, startedAt);
-  await checkpointOrRefusal(execution, record);
-  if (record.error !== null) throw thrown;
-  return (end as Extract<StepEnd, { readonly kind: 'value' }>).value;
-}
-
-/** What is to be recorded of a step that has ended, and what the workflow is to see thrown. Blocks when it cannot be encoded. */
-export function recordOfEnd(
-  ...call: Parameters<typeof recordOf>
-): Promise<{ readonly record: StepRecord; readonly thrown: unknown }> {
-  return recordOf(...call).catch((error: unknown) => {
+): Soon<EndRecord> {
+  const elapsed = elapsedSince(execution.runtime, startedAt);
+  let encoded: Soon<string> | undefined;
+  try {
+    if (end.kind === 'value') encoded = execution.host.serializer.encode(end.value);
+  } catch (error) {
+    encoded = Promise.reject(asError(error));
+  }
+  if (end.kind === 'value' && typeof encoded === 'string' && end.failures.length === 0) {
+    return { record: recordWith(definition, seq, end, elapsed, { output: encoded }), thrown: undefined };
+  }
+  return recordOf(execution, definition, seq, end, elapsed, encoded).catch((error: unknown) => {
     // Running the body again and again until the codec works would repeat its effect as often.
-    call[0].blockUnrecordable(error);
+    execution.blockUnrecordable(error);
     throw error;
   });
 }
@@ -181,16 +194,16 @@ async function recordOf(
   definition: StepDefinition,
   seq: number,
   end: StepEnd,
-  startedAt: number,
-): Promise<{ readonly record: StepRecord; readonly thrown: unknown }> {
+  elapsed: number,
+  encoded: Soon<string> | undefined,
+): Promise<EndRecord> {
   const { serializer, logger } = execution.host;
   let output: string | null = null;
   let error: string | null = null;
   let thrown: unknown;
   if (end.kind === 'value') {
     try {
-      const encoded = serializer.encode(end.value);
-      output = typeof encoded === 'string' ? encoded : await encoded;
+      output = (await encoded) ?? null;
     } catch (refusal) {
       if (refusal instanceof PayloadCodecError) throw refusal;
       // The body has had its effect: the refusal is its recorded result, so that it is not run again and again.
@@ -204,20 +217,31 @@ async function recordOf(
   if (error !== null) {
     logger.warn('A step failed for good.', { workflowId: execution.workflowId, step: definition.name, seq });
   }
-  const record: StepRecord = {
+  const attemptErrors = await encodeFailures(execution, end.failures);
+  return { record: recordWith(definition, seq, end, elapsed, { output, error, attemptErrors }), thrown };
+}
+
+function recordWith(
+  definition: StepDefinition,
+  seq: number,
+  end: StepEnd,
+  elapsedMs: number,
+  encoded: Partial<Pick<StepRecord, 'output' | 'error' | 'attemptErrors'>>,
+): StepRecord {
+  const { output = null, error = null, attemptErrors = null } = encoded;
+  return {
     seq,
     name: definition.name,
     kind: definition.kind,
     output,
     error,
     attempts: end.attempts,
-    attemptErrors: await encodeFailures(execution, end.failures),
+    attemptErrors,
     childId: null,
-    elapsedMs: elapsedSince(execution.runtime, startedAt),
+    elapsedMs: elapsedMs,
     // With an error there is nothing to tell the outside world.
     events: error === null && end.kind === 'value' ? end.events : [],
   };
-  return { record, thrown };
 }
 
 /** A JSON array of encoded errors; null for none. */

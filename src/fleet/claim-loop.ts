@@ -1,5 +1,6 @@
 import type { Logger } from '../api/logger.js';
 import type { Engine, ExecutorState } from '../engine/engine.js';
+import { allHere } from '../engine/soon.js';
 import { codeOf } from '../errors/error-code.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { ClaimAnswer, ClaimedWorkflow, ExecutorStore } from '../store/store.js';
@@ -139,7 +140,7 @@ export class ClaimLoop {
 
   async #stillOwned(claimed: readonly ClaimedWorkflow[], sentAt: number): Promise<readonly ClaimedWorkflow[]> {
     const { engine } = this.#options;
-    const mayRun = await Promise.all(claimed.map(({ ownership }) => engine.mayRun(ownership, sentAt)));
+    const mayRun = await allHere(claimed.map(({ ownership }) => engine.mayRun(ownership, sentAt)));
     return claimed.filter((_, index) => mayRun[index]);
   }
 }

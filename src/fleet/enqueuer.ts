@@ -6,7 +6,9 @@ import type { WorkflowDefinition } from '../engine/definitions.js';
 import { checkIsList, checkItem } from '../engine/enqueue-items.js';
 import { enqueueRefusalError } from '../engine/enqueue-refusal.js';
 import { prepareEnqueue, startOptionsOf } from '../engine/prepare-enqueue.js';
+import type { OutcomeWaiter } from '../engine/outcome-waiter.js';
 import type { Serializer } from '../engine/serializer.js';
+import { allHere, whenHere, type Soon } from '../engine/soon.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
 import type { Runtime } from '../runtime/runtime.js';
@@ -26,9 +28,11 @@ export interface EnqueuerParts {
     args: readonly unknown[],
     options: StartOptions,
     workflowId: string,
-  ) => Promise<WorkflowStart>;
+  ) => Soon<WorkflowStart>;
   readonly serializer: Serializer;
   readonly handleOf: (workflowId: string) => WorkflowHandle;
+  /** Those who wait here for outcomes. */
+  readonly waiter: Pick<OutcomeWaiter, 'willEnqueue' | 'notEnqueued'>;
 }
 
 /** Enqueues workflows from outside of workflows. */
@@ -61,7 +65,7 @@ export class Enqueuer {
     if (items.length > MAX_ITEMS) {
       throw new InvalidArgumentError(`One call enqueues at most ${String(MAX_ITEMS)} workflows.`);
     }
-    const prepared = await Promise.all(items.map((item) => this.#attempt(definition, common, item)));
+    const prepared = await allHere(items.map((item) => this.#attempt(definition, common, item)));
     const requests = prepared.filter((item): item is EnqueueRequest => !(item instanceof Error));
     const answers = requests.length === 0 ? [] : await this.#send(requests, common.transaction);
     let next = 0;
@@ -73,39 +77,38 @@ export class Enqueuer {
     });
   }
 
-  async #attempt(
+  #attempt(
     definition: WorkflowDefinition,
     common: EnqueueOptions,
     item: EnqueueItem<unknown[]>,
-  ): Promise<EnqueueRequest | Error> {
+  ): Soon<EnqueueRequest | Error> {
     try {
       const { args, ...own } = checkItem(item);
-      return await this.#prepare(definition, { ...common, ...own }, args);
+      const prepared = this.#prepare(definition, { ...common, ...own }, args);
+      return prepared instanceof Promise ? prepared.catch(asError) : prepared;
     } catch (error) {
-      return error instanceof Error ? error : new Error(String(error));
+      return asError(error);
     }
   }
 
-  async #prepare(
-    definition: WorkflowDefinition,
-    options: EnqueueOptions,
-    args: readonly unknown[],
-  ): Promise<EnqueueRequest> {
-    const start = await this.#parts.prepare(
-      definition,
-      args,
-      startOptionsOf(options),
-      options.workflowId ?? this.#parts.runtime.sortableUuid(),
-    );
-    return prepareEnqueue(start, options.queue, options, this.#parts.serializer);
+  #prepare(definition: WorkflowDefinition, options: EnqueueOptions, args: readonly unknown[]): Soon<EnqueueRequest> {
+    const { prepare, runtime, serializer } = this.#parts;
+    const start = prepare(definition, args, startOptionsOf(options), options.workflowId ?? runtime.sortableUuid());
+    return whenHere(start, (checked: WorkflowStart) => prepareEnqueue(checked, options.queue, options, serializer));
   }
 
-  #send(
+  async #send(
     requests: readonly EnqueueRequest[],
     transaction: CallersTransaction | undefined,
   ): Promise<readonly EnqueueAnswer[]> {
-    const { store } = this.#parts;
-    return transaction === undefined ? store.enqueue(requests) : store.enqueueIn(runnerOf(transaction), requests);
+    const { store, waiter } = this.#parts;
+    if (transaction !== undefined) return store.enqueueIn(runnerOf(transaction), requests);
+    for (const { workflowId } of requests) waiter.willEnqueue(workflowId);
+    const answers = await store.enqueue(requests);
+    for (let place = 0; place < requests.length; place++) {
+      if (answers[place]?.kind !== 'enqueued') waiter.notEnqueued(requests[place]?.workflowId ?? '');
+    }
+    return answers;
   }
 
   #resultOf(request: EnqueueRequest, answer: EnqueueAnswer): EnqueueResult<unknown> {
@@ -139,4 +142,8 @@ export class Enqueuer {
         };
     }
   }
+}
+
+function asError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }

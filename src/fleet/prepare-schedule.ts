@@ -4,6 +4,7 @@ import { workflowDefinition, type WorkflowDefinition } from '../engine/definitio
 import { prepareEnqueue } from '../engine/prepare-enqueue.js';
 import { prepareStart } from '../engine/prepare-start.js';
 import type { Serializer } from '../engine/serializer.js';
+import type { Soon } from '../engine/soon.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import type { ScheduleRecord, ScheduleRecordChanges, StoredSchedule } from '../store/schedule-store.js';
 import type { EnqueueRequest, WorkflowStart } from '../store/store.js';
@@ -23,7 +24,7 @@ export interface PreparationParts {
     args: readonly unknown[],
     options: StartOptions,
     workflowId: string,
-  ) => Promise<WorkflowStart>;
+  ) => Soon<WorkflowStart>;
 }
 
 /** A definition that needs only the clock to be stored. */

@@ -57,6 +57,36 @@ test('an outcome that is handed over in time is never asked for', async () => {
   expect(asked).toEqual([]);
 });
 
+test('what this process has just enqueued is not asked about, unless something has been heard of it', async () => {
+  const { waiter, asked, found } = makeWaiter();
+  for (const id of ['waits', 'hinted', 'ended', 'taken', 'forgotten']) waiter.willEnqueue(id);
+  waiter.check(['hinted']);
+  waiter.settle('ended', { status: 'SUCCESS', output: '1', error: null });
+  waiter.notEnqueued('taken');
+  const waits = waiter.wait('waits', { runsHere: false });
+  for (const id of ['hinted', 'ended', 'taken']) {
+    found.set(id, outcome(id));
+    void waiter.wait(id, { runsHere: false });
+  }
+  await vi.advanceTimersByTimeAsync(1);
+  expect(asked).toEqual([['hinted', 'ended', 'taken']]);
+  // It ends elsewhere, and the hint gets lost.
+  found.set('waits', outcome('waits'));
+  await vi.advanceTimersByTimeAsync(POLL_MS);
+  expect((await waits).output).toBe('"waits"');
+  await vi.advanceTimersByTimeAsync(2 * POLL_MS);
+  found.set('forgotten', outcome('forgotten'));
+  expect(
+    (await Promise.all([waiter.wait('forgotten', { runsHere: false }), vi.advanceTimersByTimeAsync(1)]))[0].output,
+  ).toBe('"forgotten"');
+  // After a gap in what is heard, nothing is known of anybody.
+  waiter.willEnqueue('gap');
+  waiter.check(null);
+  void waiter.wait('gap', { runsHere: false });
+  await vi.advanceTimersByTimeAsync(1);
+  expect(asked.at(-1)).toEqual(['gap']);
+});
+
 test('a hint is followed at once; one that names nobody who waits costs nothing', async () => {
   const { waiter, asked, found } = makeWaiter();
   const result = waiter.wait('w', { runsHere: true });

@@ -78,13 +78,12 @@ export class PostgresQueueStore implements QueueStore {
   }
 
   enqueue(requests: readonly EnqueueRequest[]): Promise<readonly EnqueueAnswer[]> {
-    return Promise.all(
-      requests.map(async (request) => {
-        const answer = await this.#writer.submit({ request, nonce: randomUUID() });
+    return this.#writer.submitAll(
+      requests.map((request) => ({ request, nonce: randomUUID() })),
+      (answer, place) => {
         // At once, so that the first ones are claimed while the others are enqueued.
-        if (answer.kind === 'enqueued' && request.delayMs === 0) this.#announcer.announce();
-        return answer;
-      }),
+        if (answer.kind === 'enqueued' && requests[place]?.delayMs === 0) this.#announcer.announce();
+      },
     );
   }
 

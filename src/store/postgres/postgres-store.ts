@@ -158,12 +158,13 @@ export class PostgresStore implements Store {
     return this.#submit(new PendingStart(request));
   }
 
-  async checkpoint(ownership: Ownership, step: StepRecord): Promise<WriteAnswer> {
-    const { events = [] } = step;
+  checkpoint(ownership: Ownership, step: StepRecord): Promise<WriteAnswer> {
+    const events = step.events ?? [];
     if (events.length === 0) return this.#submit(new PendingCheckpoint(ownership, step));
-    const answer = await this.#recordCall(ownership, recordWithEventsCall(step, events));
-    if (answer.kind === 'written') this.announceEvents();
-    return answer;
+    return this.#recordCall(ownership, recordWithEventsCall(step, events)).then((answer) => {
+      if (answer.kind === 'written') this.announceEvents();
+      return answer;
+    });
   }
 
   recordIntent(ownership: Ownership, intent: IntentRecord): Promise<IntentAnswer> {
@@ -375,15 +376,14 @@ export class PostgresStore implements Store {
 
   /** By itself, so that the rows it locks are free again when the claim, which may take longer, begins. */
   async #drainWakeups(): Promise<void> {
-    let dealt: number;
-    do {
+    for (let dealt = WAKEUPS_PER_STATEMENT; dealt >= WAKEUPS_PER_STATEMENT;) {
       const [row] = await this.#ask<{ dealt: number }>(
         'holdfast_drain_wakeups',
         `SELECT ${this.#call('drain_wakeups')}($1::int4) AS dealt`,
         [WAKEUPS_PER_STATEMENT],
       );
       dealt = row?.dealt ?? 0;
-    } while (dealt >= WAKEUPS_PER_STATEMENT);
+    }
   }
 
   #history(claimed: readonly ClaimRow[]): Promise<readonly HistoryRow[]> | readonly HistoryRow[] {

@@ -53,14 +53,39 @@ export class RequestWriter<Request, Answer, Row extends SqlRow> {
 
   submit(request: Request): Promise<Answer | Refused> {
     return new Promise((answer, abandon) => {
-      if (this.#closing.signal.aborted) {
-        abandon(new StoreClosedError('The store is closed: nothing was sent.'));
-        return;
-      }
-      const bytes = ROW_OVERHEAD_BYTES + this.#statement.payloadBytes(request);
-      this.#queue.push({ request, place: this.#nextPlace++, bytes, answer, abandon });
-      this.#schedule();
+      this.#push(request, answer, abandon);
     });
+  }
+
+  /** One promise for many requests, which may be sent in several statements. `answered` is called for each as it is answered. */
+  submitAll(
+    requests: readonly Request[],
+    answered: (answer: Answer | Refused, place: number) => void,
+  ): Promise<readonly (Answer | Refused)[]> {
+    return new Promise((resolve, reject) => {
+      const answers = new Array<Answer | Refused>(requests.length);
+      let open = requests.length;
+      if (open === 0) resolve(answers);
+      requests.forEach((request, place) => {
+        const answer = (found: Answer | Refused): void => {
+          answers[place] = found;
+          answered(found, place);
+          open -= 1;
+          if (open === 0) resolve(answers);
+        };
+        this.#push(request, answer, reject);
+      });
+    });
+  }
+
+  #push(request: Request, answer: (answer: Answer | Refused) => void, abandon: (cause: Error) => void): void {
+    if (this.#closing.signal.aborted) {
+      abandon(new StoreClosedError('The store is closed: nothing was sent.'));
+      return;
+    }
+    const bytes = ROW_OVERHEAD_BYTES + this.#statement.payloadBytes(request);
+    this.#queue.push({ request, place: this.#nextPlace++, bytes, answer, abandon });
+    this.#schedule();
   }
 
   close(): void {
