@@ -3,6 +3,8 @@ import { dirname } from 'node:path';
 import ts from 'typescript';
 import { defineConfig, type Plugin } from 'vitest/config';
 
+import { currentCondition } from './test/support/conditions.js';
+
 /**
  * esbuild knows no `emitDecoratorMetadata`, and treats a folder's own `experimentalDecorators` like the rest. So files below
  * a `legacy-decorators` folder are compiled by TypeScript itself, with the `tsconfig.json` of that folder.
@@ -31,6 +33,13 @@ function optionsFor(fileName: string): ts.CompilerOptions {
   return { ...options, module: ts.ModuleKind.ESNext, sourceMap: true, inlineSources: true };
 }
 
+/** The suite again under another condition: see test/support/conditions.ts. */
+function underCondition(): { readonly setupFiles?: string[]; readonly execArgv?: string[] } {
+  const condition = currentCondition();
+  if (condition === undefined) return {};
+  return { setupFiles: ['test/support/conditions-setup.ts'], execArgv: [...(condition.nodeFlags ?? [])] };
+}
+
 export default defineConfig({
   plugins: [legacyDecorators()],
   // Below ESNext, esbuild lowers the standard decorators, which Node.js does not know.
@@ -41,6 +50,7 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     globalSetup: ['test/support/global-setup.ts'],
+    ...underCondition(),
     testTimeout: 60_000,
     hookTimeout: 120_000,
     teardownTimeout: 30_000,

@@ -8,6 +8,7 @@ import type { DriverOptions } from '../../src/drivers/driver-options.js';
 import { createPgDriver } from '../../src/drivers/pg-driver.js';
 import { migrateSchema } from '../../src/store/postgres/migrate.js';
 import { loadSqlFiles } from '../../src/store/postgres/sql-files.js';
+import { defaultSchema } from '../support/conditions.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 export type Row = Record<string, unknown>;
@@ -48,7 +49,7 @@ export class ProtocolBench {
     this.ask = askOn(client, schema);
   }
 
-  static async open(schema = 'holdfast'): Promise<ProtocolBench> {
+  static async open(schema = defaultSchema()): Promise<ProtocolBench> {
     const database = await createTestDatabase();
     await migrate(database.url, schema);
     return new ProtocolBench(database, schema, await connect(database.url));
@@ -97,21 +98,22 @@ export class ProtocolBench {
     await until(`session ${pid} waits for a lock`, async () => (await this.#isBlocked(pid)) || undefined);
   }
 
-  /** Waits until what a session was asked has settled, or the session waits for a lock. */
-  async untilSettledOrBlocked(pid: number, asked: Promise<unknown>): Promise<void> {
-    let isSettled = false;
-    const settle = (): void => {
-      isSettled = true;
-    };
-    asked.then(settle, settle);
-    await until(
-      `session ${pid} is through or waits`,
-      async () => isSettled || (await this.#isBlocked(pid)) || undefined,
+  /** Waits until what a session was asked has settled, or the session waits for a lock. Returns whether that is it. */
+  async untilSettledOrBlocked(pid: number, asked: Promise<unknown>): Promise<boolean> {
+    const settled = asked.then(
+      () => 'settled' as const,
+      () => 'settled' as const,
     );
+    const end = await until(`session ${pid} is through or waits`, async () => {
+      const first = await Promise.race([settled, pause(0, 'under way' as const)]);
+      if (first === 'settled') return first;
+      return (await this.#isBlocked(pid)) ? 'blocked' : undefined;
+    });
+    return end === 'blocked';
   }
 
   async #isBlocked(pid: number): Promise<boolean> {
-    const rows = await this.ask('SELECT FROM pg_locks WHERE pid = $1 AND NOT granted', [pid]);
+    const rows = await this.ask(`SELECT FROM pg_stat_activity WHERE pid = $1 AND wait_event_type = 'Lock'`, [pid]);
     return rows.length > 0;
   }
 
@@ -133,7 +135,8 @@ export class ProtocolBench {
   }
 }
 
-const VIOLATIONS = `
+/** Rows that break an invariant of the record. */
+export const VIOLATIONS = `
   SELECT 'no outcome though terminal: ' || s.workflow_id AS violation FROM @workflow_status s
    WHERE s.status IN ('SUCCESS', 'ERROR', 'CANCELLED', 'DEAD_LETTER')
      AND NOT EXISTS (SELECT FROM @workflow_outcome o WHERE o.workflow_id = s.workflow_id AND o.status = s.status)
@@ -157,9 +160,10 @@ const VIOLATIONS = `
   SELECT 'a gap in a stream: ' || e.workflow_id || ' ' || e.stream
     FROM @stream_entry e GROUP BY e.workflow_id, e.stream HAVING max(e.entry_offset) >= count(*)
   UNION ALL
+  -- Epoch 0: by a control operation, which is no execution.
   SELECT 'written by an epoch after a later one had begun to write: ' || e.workflow_id || ' ' || e.seq
     FROM @step_result e JOIN @step_result later
-      ON later.workflow_id = e.workflow_id AND later.epoch > e.epoch AND later.record_version < e.record_version
+      ON later.workflow_id = e.workflow_id AND later.epoch > e.epoch AND later.record_version < e.record_version AND e.epoch > 0
   UNION ALL
   SELECT 'ownership row missing or left over: ' || s.workflow_id
     FROM @workflow_status s LEFT JOIN @workflow_ownership o ON o.workflow_id = s.workflow_id

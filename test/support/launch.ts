@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { Holdfast, type HoldfastOptions, type Logger } from '../../src/index.js';
+import { currentCondition } from './conditions.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 
 /** Says nothing: what tests provoke need not be read. */
@@ -9,6 +10,9 @@ export const silentLogger: Logger = {
   warn: () => undefined,
   error: () => undefined,
 };
+
+/** How long an executor looks dead whose heartbeat comes at once, in milliseconds. */
+const KEPT_EXPIRED_MS = 1_000;
 
 /** A database of its own with everything that a test file launched on it. */
 export interface Bed {
@@ -27,6 +31,21 @@ export async function createBed(): Promise<Bed> {
   sql.on('error', () => undefined);
   await sql.connect();
   const launched: Holdfast[] = [];
+  const expiries: Promise<void>[] = [];
+  const expire = async (executorId: string): Promise<void> => {
+    await sql.query(
+      `UPDATE holdfast.executor SET lease_until = clock_timestamp() - interval '1 s' WHERE executor_id = $1`,
+      [executorId],
+    );
+  };
+  /** With a lease that is renewed all the time, dead for a moment is not dead for others. */
+  const keepExpired = async (executorId: string): Promise<void> => {
+    const until = performance.now() + KEPT_EXPIRED_MS;
+    while (performance.now() < until) {
+      await expire(executorId);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  };
   return {
     database,
     sql,
@@ -42,12 +61,11 @@ export async function createBed(): Promise<Bed> {
       return holdfast;
     },
     async expireLease(executorId) {
-      await sql.query(
-        `UPDATE holdfast.executor SET lease_until = clock_timestamp() - interval '1 s' WHERE executor_id = $1`,
-        [executorId],
-      );
+      await expire(executorId);
+      if (currentCondition()?.name === 'short-lease') expiries.push(keepExpired(executorId));
     },
     async close() {
+      await Promise.all(expiries);
       await Promise.all(launched.map((holdfast) => holdfast.close()));
       await sql.end();
       await database.drop();
