@@ -166,7 +166,7 @@ export class SessionDriver implements Driver {
 
   async #run(session: Session, runner: Pick<Session, 'run'>, statement: Statement): Promise<SqlRow[]> {
     const { text, parameters, name, timeoutMs } = statement;
-    const stop = watch(session, timeoutMs);
+    const stop = this.#watch(session, timeoutMs);
     try {
       return await runner.run(text, parameters, name);
     } catch (error) {
@@ -205,23 +205,25 @@ export class SessionDriver implements Driver {
             throw error;
           }
         },
-        () => watch(session, timeoutMs),
+        () => this.#watch(session, timeoutMs),
       );
     } catch (error) {
       if (bodyErrors.length > 0) throw bodyErrors[0];
       throw sessionFailure(session, error);
     }
   }
-}
 
-/** Destroys the session when time is up; what is in flight on it then rejects. */
-function watch(session: Session, timeoutMs: number): () => void {
-  const timer = setTimeout(() => {
-    session.destroy(new ConnectionLostError(`No reply within ${timeoutMs} ms: the outcome is unknown.`));
-  }, timeoutMs);
-  return () => {
-    clearTimeout(timer);
-  };
+  /** Destroys the session when time is up; what is in flight on it then rejects. */
+  #watch(session: Session, timeoutMs: number): () => void {
+    const since = performance.now();
+    const timer = setTimeout(() => {
+      session.destroy(new ConnectionLostError(`No reply within ${timeoutMs} ms: the outcome is unknown.`));
+      this.#source.distrust?.(since);
+    }, timeoutMs);
+    return () => {
+      clearTimeout(timer);
+    };
+  }
 }
 
 /** Classifies a failure, and takes a session with an unknown state out of use. */

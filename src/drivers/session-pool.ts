@@ -1,4 +1,4 @@
-import { ConnectionUnavailableError } from '../errors/database-errors.js';
+import { ConnectionLostError, ConnectionUnavailableError } from '../errors/database-errors.js';
 import { connectionFailure } from './failures.js';
 import type { Session, SessionSource } from './session.js';
 
@@ -40,7 +40,8 @@ export class SessionPool implements SessionSource {
   readonly #connectTimeoutMs: number;
   readonly #events: PoolEvents;
   readonly #open = new Set<PoolableSession>();
-  readonly #idle: PoolableSession[] = [];
+  /** Since when each is free, by `performance.now()`: it had just answered then. */
+  readonly #idle: { readonly session: PoolableSession; readonly since: number }[] = [];
   readonly #waiting: Request[] = [];
   #isClosed = false;
   #onEmpty: () => void = () => undefined;
@@ -63,7 +64,7 @@ export class SessionPool implements SessionSource {
   }
 
   acquireIdle(): Session | undefined {
-    return this.#idle.pop();
+    return this.#idle.pop()?.session;
   }
 
   acquire(timeoutMs: number): Promise<Session> {
@@ -86,17 +87,25 @@ export class SessionPool implements SessionSource {
           reject(connectionFailure(cause));
         },
       };
-      const idle = this.#idle.pop();
+      const idle = this.acquireIdle();
       if (idle !== undefined) request.resolve(idle);
       else if (this.#open.size < this.max) this.#openFor(request);
       else this.#waiting.push(request);
     });
   }
 
+  distrust(since: number): void {
+    for (const { session } of this.#idle.filter((idle) => idle.since <= since)) {
+      session.destroy(
+        new ConnectionLostError('Another connection has stopped to answer, and this one has not answered since.'),
+      );
+    }
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const request of this.#waiting.splice(0)) request.reject(new Error('The driver is closed.'));
-    const ended = this.#idle.splice(0).map((session) => session.end());
+    const ended = this.#idle.splice(0).map(({ session }) => session.end());
     await Promise.all([...ended, this.#untilEmpty()]);
   }
 
@@ -144,13 +153,13 @@ export class SessionPool implements SessionSource {
       return;
     }
     const request = this.#waiting.shift();
-    if (request === undefined) this.#idle.push(session);
+    if (request === undefined) this.#idle.push({ session, since: performance.now() });
     else request.resolve(session);
   }
 
   #remove(session: PoolableSession): void {
     this.#open.delete(session);
-    const index = this.#idle.indexOf(session);
+    const index = this.#idle.findIndex((idle) => idle.session === session);
     if (index !== -1) this.#idle.splice(index, 1);
     if (this.#open.size === 0) this.#onEmpty();
     if (this.#isClosed) return;

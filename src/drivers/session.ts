@@ -47,6 +47,12 @@ export interface SessionSource {
   acquireIdle(): Session | undefined;
   /** @throws ConnectionUnavailableError after `timeoutMs`, or when the server cannot be reached. */
   acquire(timeoutMs: number): Promise<Session>;
+  /**
+   * A statement that was sent at `since` (by `performance.now()`) got no answer in time. A way that carries nothing any more, without
+   * a reset, swallows one statement after the other, each for its whole time limit: free sessions that have answered nothing since then
+   * are not handed out again. A pool that is not ours has no say in that.
+   */
+  distrust?(since: number): void;
   close(): Promise<void>;
 }
 

@@ -86,6 +86,19 @@ describe.each(DRIVER_KINDS)('$label', (kind) => {
     expect(proxy.counters.connections).toBe(2);
   });
 
+  it('when one connection carries nothing any more, free ones that have answered nothing since are not used', async () => {
+    if (kind.usesCallersSessions) return;
+    const driver = await open({ maxConnections: 4 });
+    await Promise.all(Array.from({ length: 4 }, () => driver.query('SELECT pg_sleep(0.1)')));
+    expect(proxy.counters.open).toBe(4);
+    proxy.blackHoleAll();
+    await expect(driver.query(INSERT, ['a'], { timeoutMs: 100 })).rejects.toMatchObject(LOST);
+    // Each of the others would swallow a statement for its whole time limit, one after the other.
+    await driver.query(INSERT, ['b']);
+    expect(await items()).toEqual(['b']);
+    expect(proxy.counters.connections).toBe(5);
+  });
+
   it('a late reply to a statement that was given up reaches nobody', async () => {
     const driver = await open({ maxConnections: 1 });
     await driver.query('SELECT 1');

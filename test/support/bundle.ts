@@ -14,13 +14,16 @@ export interface Bundle {
   remove(): Promise<void>;
 }
 
-/** @param plugins What is done to the sources on their way. */
-export async function bundle(entry: URL, plugins: Plugin[] = []): Promise<Bundle> {
+/**
+ * @param plugins What is done to the sources on their way.
+ * @param library The package whose manifest and SQL files the program is to find: default this one.
+ */
+export async function bundle(entry: URL, plugins: Plugin[] = [], library = PACKAGE): Promise<Bundle> {
   await mkdir(BUNDLES, { recursive: true });
   const folder = await mkdtemp(join(BUNDLES, 'worker-'));
   // The library looks for its manifest and its SQL files around itself, as in an installed package.
-  await copyFile(join(PACKAGE, 'package.json'), join(folder, 'package.json'));
-  await symlink(join(PACKAGE, 'sql'), join(folder, 'sql'));
+  await copyFile(join(library, 'package.json'), join(folder, 'package.json'));
+  await symlink(join(library, 'sql'), join(folder, 'sql'));
   await build({
     configFile: false,
     logLevel: 'error',

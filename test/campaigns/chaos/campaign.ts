@@ -140,7 +140,7 @@ async function play(run: ChaosRun, resources: Resources): Promise<ChaosFindings>
       pause: (ms) => pauseUntil(signal, ms),
     }),
   );
-  await heal({ crew, client, sql, ledger, options, faults });
+  await heal({ crew, client, sql, ledger, options, faults, maxConnections: common.maxConnections });
   progress('healed');
   const refusals = crew.refusals;
   await crew.end();
@@ -200,10 +200,11 @@ interface Healing {
   readonly ledger: LedgerProcess;
   readonly options: ChaosOptions;
   readonly faults: readonly Fault[];
+  readonly maxConnections: number;
 }
 
 /** Everybody is well again, nothing new is started, and what is under way has to end. Then everybody says how he is. */
-async function heal({ crew, client, sql, ledger, options, faults }: Healing): Promise<void> {
+async function heal({ crew, client, sql, ledger, options, faults, maxConnections }: Healing): Promise<void> {
   await crew.allWell();
   await ledger.client.tell({ what: 'phase', phase: 'heal' });
   await Promise.all([client, ...crew.running].map((member) => member.tell({ do: 'calm' })));
@@ -213,6 +214,7 @@ async function heal({ crew, client, sql, ledger, options, faults }: Healing): Pr
   await ledger.client.tell({ what: 'phase', phase: 'settled' });
   await later(QUIET_MS);
   await Promise.all(crew.running.map((member) => member.tell({ do: 'report' })));
+  await noteConnections(sql, ledger, maxConnections);
   const all = await sql.query<{ workflow_id: string }>(
     `SELECT workflow_id FROM holdfast.workflow_outcome ORDER BY workflow_id`,
   );
@@ -220,6 +222,17 @@ async function heal({ crew, client, sql, ledger, options, faults }: Healing): Pr
   // By two who have seen nothing of it: what they are told has to be what everybody was.
   const observers = [client, crew.running[0]].filter((member) => member !== undefined);
   await Promise.all(observers.map((member) => member.tell({ do: 'observe', workflowIds })));
+}
+
+/** Besides those of its pool, an executor listens on one. */
+const BESIDES = 1;
+
+async function noteConnections(sql: PatientSql, { client }: LedgerProcess, maxConnections: number): Promise<void> {
+  const rows = await sql.query<{ process: string; count: number }>(
+    `SELECT application_name AS process, count(*)::int AS count FROM pg_stat_activity
+      WHERE application_name LIKE 'executor%' GROUP BY 1`,
+  );
+  for (const row of rows) await client.tell({ what: 'connections', ...row, limit: maxConnections + BESIDES });
 }
 
 async function countOpen(sql: PatientSql): Promise<number> {

@@ -74,10 +74,15 @@ export class Crew {
 
   /** Kills it, and sees to it that another one comes in its place. Resolves when it is dead. */
   async strikeDead(member: Member): Promise<void> {
+    await this.dismiss(member);
+    this.#recover(this.#replace(member));
+  }
+
+  /** Kills it for good. */
+  async dismiss(member: Member): Promise<void> {
     this.#members.delete(member);
     this.#refusalsOfDead += member.proxy.counters.refusals;
     await member.kill();
-    this.#recover(this.#replace(member));
   }
 
   /** Stops it for so long; it is done before this resolves. */

@@ -31,6 +31,8 @@ export interface Fault {
    * after the time limit of statements. Default 0.
    */
   readonly lingersMs?: number;
+  /** Whether it cannot be one among others, since executors have to be launched for it. Default false. */
+  readonly alone?: boolean;
   /** Whether the control of the campaign expects losses (then they must be found). Default false. */
   readonly losesData?: boolean;
   /**

@@ -1,40 +1,76 @@
 import { appendFile } from 'node:fs/promises';
 import { EXIT_CODES, renderVerdicts, sumUp, type Verdict } from '../support/verdict.js';
-import { compilePrograms, runChaosCampaign, type ChaosFindings } from './campaign.js';
+import { compilePrograms, runChaosCampaign, type ChaosFindings, type Programs } from './campaign.js';
+import type { Fault } from './fault.js';
+import { runLeaks } from './leaks.js';
 import { parseChaosCommand, type ChaosCommand } from './options.js';
 import { resultOf } from './results.js';
+
+/** As many as show what a workflow leaves behind. */
+const LEAK_WORKFLOWS = 50_000;
 
 const command = parseChaosCommand(process.argv.slice(2));
 if (typeof command === 'string') console.log(command);
 else process.exitCode = await main(command);
 
 async function main(command: ChaosCommand): Promise<number> {
-  const { options, faults, mutant, keep, results } = command;
-  const programs = await compilePrograms();
-  const begun = performance.now();
-  try {
-    console.log(
-      `${faults.length === 1 ? String(faults[0]?.name) : `${String(faults.length)} faults by turns`}, ` +
-        `${String(options.chaosMs / 60_000)} minutes, seed ${String(options.seed)}, ${String(options.executors)} executors, ` +
-        `lease ${String(options.leaseMs)} ms` +
-        (mutant === undefined ? '' : `, mutant ${mutant}`),
-    );
-    const findings = await runChaosCampaign({
-      ...{ programs, options, faults, mutant, keep },
-      progress: (text) => {
-        console.error(text);
-      },
+  if (command.leaks) {
+    const heap = await runLeaks(LEAK_WORKFLOWS, (text) => {
+      console.error(text);
     });
-    const verdicts = withImpossible(findings);
-    console.log(renderVerdicts(verdicts));
-    if (results !== undefined) {
-      const result = resultOf(command, { ...findings, verdicts }, performance.now() - begun);
-      await appendFile(results, `${JSON.stringify(result)}\n`);
-    }
-    return EXIT_CODES[sumUp(verdicts)];
+    console.log(renderVerdicts([heap]));
+    return EXIT_CODES[heap.is];
+  }
+  const programs = await compilePrograms();
+  try {
+    const ends: Verdict['is'][] = [];
+    for (const faults of command.runs) ends.push(await runUntilJudged(programs, command, faults));
+    const worst = ends.includes('red') ? 'red' : ends.includes('void') ? 'void' : 'green';
+    return EXIT_CODES[worst];
   } finally {
     await programs.remove();
   }
+}
+
+/** A run that shows nothing is done again, with another seed, as often as was asked for. */
+async function runUntilJudged(
+  programs: Programs,
+  command: ChaosCommand,
+  faults: readonly Fault[],
+): Promise<Verdict['is']> {
+  for (let tries = 1; ; tries++) {
+    const options = { ...command.options, seed: command.options.seed + tries - 1 };
+    const end = await runOnce(programs, { ...command, options }, faults);
+    if (end !== 'void' || tries >= command.tries) return end;
+  }
+}
+
+async function runOnce(
+  programs: Programs,
+  { options, mutant, keep, results }: ChaosCommand,
+  faults: readonly Fault[],
+): Promise<Verdict['is']> {
+  const begun = performance.now();
+  console.log(
+    `${faults.length === 1 ? String(faults[0]?.name) : `${String(faults.length)} faults by turns`}, ` +
+      `${String(options.chaosMs / 60_000)} minutes, seed ${String(options.seed)}, ${String(options.executors)} executors, ` +
+      `lease ${String(options.leaseMs)} ms` +
+      (mutant === undefined ? '' : `, mutant ${mutant}`),
+  );
+  const run = { programs, options, faults, mutant, keep };
+  const findings = await runChaosCampaign({
+    ...run,
+    progress: (text) => {
+      console.error(text);
+    },
+  });
+  const verdicts = withImpossible(findings);
+  console.log(renderVerdicts(verdicts));
+  if (results !== undefined) {
+    const result = resultOf(run, { ...findings, verdicts }, performance.now() - begun);
+    await appendFile(results, `${JSON.stringify(result)}\n`);
+  }
+  return sumUp(verdicts);
 }
 
 function withImpossible({ verdicts, impossible }: ChaosFindings): readonly Verdict[] {

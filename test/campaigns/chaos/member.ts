@@ -21,6 +21,7 @@ export class Member {
   readonly #pending = new Map<number, { resolve: (value: unknown) => void; reject: (cause: Error) => void }>();
   #state: MemberState = 'running';
   #asked = 0;
+  #troubles = 0;
 
   private constructor(child: ChildProcess, proxy: PgProxy, ledger: LedgerClient, options: ProgramOptions) {
     this.#child = child;
@@ -69,12 +70,19 @@ export class Member {
     return reply;
   }
 
+  /** Whether something is done to it that is not over. */
+  get isTroubled(): boolean {
+    return this.#troubles > 0;
+  }
+
   /** Judges do not take for granted in this time that the process can do its part. */
   disturbed(): void {
+    this.#troubles += 1;
     this.#note('disturbed');
   }
 
   undisturbed(): void {
+    this.#troubles -= 1;
     this.#note('undisturbed');
   }
 

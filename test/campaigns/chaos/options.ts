@@ -9,6 +9,8 @@ export const USAGE = `Usage: npm run chaos -- [options]
   --minutes <n>             how long the faults last (default 2)
   --seed <n>                of the choices; default: another one each time, which the report names
   --fault <name>            only this one; may be given several times. Default: all of them, by turns
+  --each                    one after the other, each alone for that long
+  --tries <n>               runs again, with the next seed, where there was too little to judge (default 1)
   --executors <n>           processes (default 3)
   --lease <ms>              of each executor (default 500)
   --heal-seconds <n>        what is left may take at the end (default 60)
@@ -17,6 +19,8 @@ export const USAGE = `Usage: npm run chaos -- [options]
   --mutant <name>           a fault in the database's functions, so that a judge has to be red: ${MUTANTS.join(', ')}
   --results <file>          appends what was found, as a line of JSON; npm run chaos:table makes the table of such files
   --keep <file>             copies the ledger there
+  --ci                      instead: 18 s of everything by turns, and 18 s of each of the three decisive faults, with limits for a
+                            machine that has other things to do; the rest as given
   --leaks                   instead: 50,000 workflows in one executor, and whether its heap grows
   --list                    says what the faults are
   --help                    this text
@@ -37,21 +41,28 @@ export interface ChaosOptions {
 
 export interface ChaosCommand {
   readonly options: ChaosOptions;
-  readonly faults: readonly Fault[];
+  /** One run for each of them. */
+  readonly runs: readonly (readonly Fault[])[];
+  readonly tries: number;
   readonly mutant: Mutant | undefined;
   readonly results: string | undefined;
   readonly keep: string | undefined;
   readonly leaks: boolean;
 }
 
+const CI = ['--minutes', '0.3', '--lease', '2000', '--tries', '3', '--handle-seconds', '20', '--seed', '1'];
+const DECISIVE = ['checkpoint-reply-lost', 'completion-reply-lost', 'pause-in-transaction'].map(faultOf);
+
 /** @returns a text when that is all that is asked for */
 export function parseChaosCommand(args: readonly string[]): ChaosCommand | string {
   const { values } = parseArgs({
-    args: [...args],
+    args: args.includes('--ci') ? [...CI, ...args] : [...args],
     options: {
       minutes: { type: 'string', default: '2' },
       seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
       fault: { type: 'string', multiple: true },
+      each: { type: 'boolean', default: false },
+      tries: { type: 'string', default: '1' },
       executors: { type: 'string', default: '3' },
       lease: { type: 'string', default: '500' },
       'heal-seconds': { type: 'string', default: '60' },
@@ -60,6 +71,7 @@ export function parseChaosCommand(args: readonly string[]): ChaosCommand | strin
       mutant: { type: 'string' },
       results: { type: 'string' },
       keep: { type: 'string' },
+      ci: { type: 'boolean', default: false },
       leaks: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -68,8 +80,15 @@ export function parseChaosCommand(args: readonly string[]): ChaosCommand | strin
   if (values.help) return USAGE;
   if (values.list)
     return FAULTS.map(({ name, does, landsWhen }) => `${name}\n    ${does}\n    lands when ${landsWhen}`).join('\n');
+  const among = values.each ? FAULTS : FAULTS.filter(({ alone }) => alone !== true);
+  const faults = values.fault?.map(faultOf) ?? among.filter(({ losesData }) => losesData !== true);
   return {
-    faults: values.fault?.map(faultOf) ?? FAULTS.filter(({ losesData }) => losesData !== true),
+    runs: values.each
+      ? faults.map((fault) => [fault])
+      : values.ci
+        ? [faults, ...DECISIVE.map((fault) => [fault])]
+        : [faults],
+    tries: numberOf('--tries', values.tries),
     mutant: mutantOf(MUTANTS, values.mutant),
     results: values.results,
     keep: values.keep,

@@ -1,6 +1,5 @@
 import { sumUp } from '../support/verdict.js';
-import type { ChaosFindings } from './campaign.js';
-import type { ChaosCommand } from './options.js';
+import type { ChaosFindings, ChaosRun } from './campaign.js';
 
 /** What one run has found, as a line of a results file. */
 export interface ChaosResult {
@@ -11,14 +10,20 @@ export interface ChaosResult {
   readonly is: 'green' | 'red' | 'void';
   /** Faults that each judge found. */
   readonly violations: Readonly<Record<string, string>>;
+  /** Of faults. */
+  readonly minutes: number;
+  /** Of everything. */
   readonly seconds: number;
   /** When it ended, and on what. */
   readonly on: string;
   readonly server: string;
 }
 
-export function resultOf(command: ChaosCommand, findings: ChaosFindings, tookMs: number): ChaosResult {
-  const { options, faults, mutant } = command;
+export function resultOf(
+  { options, faults, mutant }: Pick<ChaosRun, 'options' | 'faults' | 'mutant'>,
+  findings: ChaosFindings,
+  tookMs: number,
+): ChaosResult {
   return {
     seed: options.seed,
     ...(mutant === undefined ? {} : { mutant }),
@@ -28,6 +33,7 @@ export function resultOf(command: ChaosCommand, findings: ChaosFindings, tookMs:
     violations: Object.fromEntries(
       findings.verdicts.filter(({ is }) => is === 'red').map(({ judge, says }) => [judge, says]),
     ),
+    minutes: options.chaosMs / 60_000,
     seconds: Math.round(tookMs / 1_000),
     on: new Date().toISOString().slice(0, 10),
     server: findings.source,

@@ -1,6 +1,31 @@
 import type { Fault } from '../fault.js';
-import { kill } from './kills.js';
-import { checkpointReply, completionReply } from './lost-replies.js';
+import { controls, duplicateStarts } from './clients.js';
+import { kill, killAtPoint } from './kills.js';
+import { checkpointReply, commitReply, completionReply, cutBefore } from './lost-replies.js';
+import { blackHole, delay, listenerLost, terminate } from './network.js';
+import { pause, pauseInTransaction } from './pauses.js';
+import { blockedLoop, clock, falseDeath, smallPool } from './processes.js';
+import { twoVersions } from './two-versions.js';
 
 /** All faults, by the order of the table. */
-export const FAULTS: readonly Fault[] = [checkpointReply, completionReply, kill];
+export const FAULTS: readonly Fault[] = [
+  checkpointReply,
+  completionReply,
+  pauseInTransaction,
+  commitReply,
+  cutBefore,
+  blackHole,
+  delay,
+  terminate,
+  listenerLost,
+  kill,
+  killAtPoint,
+  pause,
+  falseDeath,
+  blockedLoop,
+  clock,
+  smallPool,
+  duplicateStarts,
+  controls,
+  twoVersions,
+];

@@ -89,9 +89,8 @@ export function judgeOutcomes(story: Story): Verdict {
 
 /** Workflows of the campaign never fail, and are never told that one they wait for is gone, unless somebody interfered. */
 export function judgeFailures({ record, interfered }: Story): Verdict {
-  const parents = new Set([...interfered].map((workflowId) => workflowId.split('/')[0]));
   const faults = record.outcomes
-    .filter(({ status, workflow_id }) => status !== 'SUCCESS' && !parents.has(workflow_id.split('/')[0] ?? ''))
+    .filter(({ status, workflow_id }) => status !== 'SUCCESS' && !interfered.has(workflow_id))
     .map(({ workflow_id, status, error }) => `"${workflow_id}" ended with ${status}: ${String(error).slice(0, 200)}`);
   const failed = record.outcomes.filter(({ status }) => status !== 'SUCCESS').length;
   return verdict(

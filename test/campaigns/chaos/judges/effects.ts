@@ -9,7 +9,7 @@ export function judgeTransactions({ record, deleted }: Story): Verdict {
   let transactions = 0;
   const recorded = new Set<string>();
   for (const { workflow_id: workflowId, name, kind, output } of record.steps) {
-    if (kind !== 'transaction') continue;
+    if (kind !== 'transaction' || output === null) continue;
     transactions += 1;
     const place = `${workflowId} ${name}`;
     recorded.add(place);

@@ -51,9 +51,11 @@ export function judgeHandles(story: Story): Verdict {
       .filter(({ workflowId, epoch }) => story.taken.has(`${workflowId} ${String(epoch)}`))
       .map(({ who, workflowId }) => `${who} ${workflowId}`),
   );
+  const waiting = waitingSince(story);
   for (const { who, workflowId, at, value } of story.of('outcome')) {
-    const since = recorded.get(workflowId);
-    if (value === undefined || since === undefined || at >= settledAt) continue;
+    const recordedAt = recorded.get(workflowId);
+    if (value === undefined || recordedAt === undefined || at >= settledAt) continue;
+    const since = Math.max(recordedAt, waiting.get(`${who} ${workflowId}`) ?? 0);
     const isTroubled = (troubles.get(who) ?? []).some(([from, to]) => from < at && to + RECOVERY_MS > since);
     if (isTroubled) continue;
     took.push(at - since);
@@ -65,6 +67,12 @@ export function judgeHandles(story: Story): Verdict {
     faults,
     `${String(took.length)} in processes that were well: ${spread(took)}; of those that had lost theirs, ${String(parked.length)}: ${spread(parked)}`,
   );
+}
+
+/** When each process was told last that a workflow is started, by `process workflow`: it waits from then on. */
+function waitingSince(story: Story): ReadonlyMap<string, number> {
+  const calls = new Map(story.of('invoke').map(({ op, workflowId }) => [op, workflowId]));
+  return new Map(story.of('ok').map(({ op, who, at }) => [`${who} ${String(calls.get(op))}`, at]));
 }
 
 /** Times in which each process could not do its part. */

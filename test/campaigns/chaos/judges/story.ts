@@ -14,8 +14,9 @@ export type Of<What extends Entry['what']> = Extract<Entry, { what: What }>;
 /** The evidence, sorted. */
 export interface Story extends Evidence {
   readonly calls: readonly Call[];
-  /** Workflows that may have been deleted, and those that may have been cancelled, or deleted. */
+  /** Workflows that may have been deleted. */
   readonly deleted: ReadonlySet<string>;
+  /** Those of whose families one may have been cancelled, or deleted by force. What a retention deletes must hurt nobody. */
   readonly interfered: ReadonlySet<string>;
   of<What extends Entry['what']>(what: What): readonly Of<What>[];
   /** Executions, as `workflow epoch`, whose workflow another executor has taken over. */
@@ -35,8 +36,8 @@ export function tellStory(evidence: Evidence): Story {
   const story: Story = {
     ...evidence,
     calls,
-    deleted: touched('delete'),
-    interfered: touched('delete', 'cancel'),
+    deleted: touched('delete', 'retain'),
+    interfered: familiesOf(evidence, touched('delete', 'cancel')),
     taken: new Set(
       evidence.record.ended
         .filter(({ how }) => how === 'taken over')
@@ -46,6 +47,17 @@ export function tellStory(evidence: Evidence): Story {
     phaseAt: (phase) => story.of('phase').find((entry) => entry.phase === phase)?.at ?? Infinity,
   };
   return story;
+}
+
+/** The workflow at the head of a family: IDs of children are those of their parents, with numbers at their end. */
+function headOf(workflowId: string): string {
+  return workflowId.replace(/(\.\d+)+$/, '');
+}
+
+function familiesOf({ record }: Evidence, members: ReadonlySet<string>): ReadonlySet<string> {
+  const heads = new Set([...members].map(headOf));
+  const others = record.statuses.filter(({ workflow_id }) => heads.has(headOf(workflow_id)));
+  return new Set([...members, ...heads, ...others.map(({ workflow_id }) => workflow_id)]);
 }
 
 function callsOf(entries: readonly Entry[]): readonly Call[] {

@@ -1,6 +1,9 @@
 import type { Verdict } from '../../support/verdict.js';
 import { countBy, type Story } from './story.js';
 
+/** So long a fault has its turn, more or less, with some that do not hit in theirs. */
+const TURN_MS = 15_000;
+
 /** Whether enough happened for the other judges to have had something to judge. */
 export function judgeSubstance(story: Story): Verdict {
   const { faults, options, taken, refusals } = story;
@@ -17,7 +20,11 @@ export function judgeSubstance(story: Story): Verdict {
     faults.some(({ wants }) => wants[what] === true) ? 1 : 0;
   const found: readonly (readonly [what: string, number: number, least: number])[] = [
     ['acknowledgements', acknowledged, options.leastAcknowledged],
-    ['faults that hit', hit.length, Math.ceil(faults.length / 2)],
+    [
+      'faults that hit',
+      hit.length,
+      Math.min(Math.ceil(faults.length / 2), Math.max(1, Math.floor(options.chaosMs / TURN_MS))),
+    ],
     ['takeovers', taken.size, wants('takeover')],
     ['refused writes', refusals, wants('refusal')],
     ['parked', parked.length, wants('parked')],

@@ -58,7 +58,7 @@ export interface Sleep {
   readonly ms: number;
 }
 
-export type CallKind = 'start' | 'enqueue' | 'send' | 'cancel' | 'delete' | 'fork';
+export type CallKind = 'start' | 'enqueue' | 'send' | 'cancel' | 'delete' | 'retain' | 'fork';
 export type ProcessEvent =
   'launched' | 'killed' | 'dead' | 'crashed' | 'stopped' | 'continued' | 'disturbed' | 'undisturbed' | 'expired';
 export type ErrorPlace = 'call' | 'workflow' | 'unhandled' | 'warning';

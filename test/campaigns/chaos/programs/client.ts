@@ -5,7 +5,7 @@ import { LedgerClient } from '../ledger/ledger-client.js';
 import { CLIENT_KINDS, drawKind, MAILBOX_TOPIC, QUEUE, QUEUE_KEYS } from '../traffic.js';
 import type { Command, ProgramOptions } from './messages.js';
 import { obeySupervisor } from './obey.js';
-import { codeOf, noteError, toldCall, toldOutcome, watchProcess } from './told.js';
+import { codeOf, noteError, type Told, toldCall, toldOutcome, watchProcess } from './told.js';
 
 const SILENT: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const MESSAGES = 4;
@@ -48,22 +48,24 @@ async function queued(workflowId: string): Promise<void> {
   const handle = await toldCall(ledger, call, () =>
     client.enqueue('queued', { workflowId, queue: QUEUE.name, key }, key),
   );
-  if (handle !== undefined) await toldOutcome(ledger, workflowId, () => handle.result.result());
+  if (handle.how === 'ok') await toldOutcome(ledger, workflowId, () => handle.result.result());
 }
 
 /** Starts one, and sends it its messages one after the other, each until it is acknowledged. */
 async function mailbox(workflowId: string): Promise<void> {
   const call = { kind: 'enqueue', workflowId, value: JSON.stringify([MESSAGES]) } as const;
-  while ((await toldCall(ledger, call, () => client.start('mailbox', { workflowId }, MESSAGES))) === undefined) {
-    await later(RETRY_MS);
-  }
+  await untilKnown(() => toldCall(ledger, call, () => client.start('mailbox', { workflowId }, MESSAGES)));
   for (let index = 0; index < MESSAGES; index++) {
     const message = `${workflowId} message ${String(index)}`;
     const send = { kind: 'send', workflowId, value: JSON.stringify(message) } as const;
     const sendIt = (): Promise<void> => client.send(workflowId, MAILBOX_TOPIC, message, { idempotencyKey: message });
-    while ((await toldCall(ledger, send, sendIt)) === undefined) await later(RETRY_MS);
+    await untilKnown(() => toldCall(ledger, send, sendIt));
   }
   await toldOutcome(ledger, workflowId, () => client.handle(workflowId).result());
+}
+
+async function untilKnown(call: () => Promise<Told<unknown>>): Promise<void> {
+  while ((await call()).how === 'unknown') await later(RETRY_MS);
 }
 
 function later(ms: number): Promise<void> {
@@ -77,15 +79,15 @@ async function storm(workflowId: string): Promise<number> {
     const key = `key ${String(index % QUEUE_KEYS)}`;
     const call = { kind: 'enqueue', workflowId, value: JSON.stringify([key]) } as const;
     const handle = await toldCall(ledger, call, () => one.enqueue('queued', { workflowId }, key));
-    if (handle !== undefined) void toldOutcome(ledger, workflowId, () => handle.result.result());
-    return handle !== undefined;
+    if (handle.how === 'ok') void toldOutcome(ledger, workflowId, () => handle.result.result());
+    return handle.how === 'ok';
   });
   return (await Promise.all(all)).filter(Boolean).length;
 }
 
-/** @returns whether it was carried out; undefined: nobody knows */
-async function control({ verb, workflowId }: Extract<Command, { do: 'control' }>): Promise<boolean | undefined> {
-  const kind = verb === 'cancel' || verb === 'fork' ? verb : 'delete';
+/** @returns whether it was carried out, as far as is known */
+async function control({ verb, workflowId }: Extract<Command, { do: 'control' }>): Promise<boolean> {
+  const kind = verb === 'force-delete' ? 'delete' : verb;
   const done = await toldCall(ledger, { kind, workflowId }, async () => {
     switch (verb) {
       case 'cancel':
@@ -94,12 +96,11 @@ async function control({ verb, workflowId }: Extract<Command, { do: 'control' }>
         return client.admin.fork(workflowId, { actor: ACTOR, fromStep: 0, workflowId: `${workflowId} fork` });
       case 'force-delete':
         return client.admin.delete(workflowId, { actor: ACTOR, force: true });
-      case 'delete':
       case 'retain':
         return client.admin.delete(workflowId, { actor: ACTOR });
     }
   });
-  return done !== undefined;
+  return done.how === 'ok';
 }
 
 async function obey(command: Command): Promise<unknown> {

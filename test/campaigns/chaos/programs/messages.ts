@@ -1,5 +1,8 @@
 import type { Traffic } from '../traffic.js';
 
+/** `retain`: what a retention does that deletes what has ended. */
+export type ControlVerb = 'cancel' | 'force-delete' | 'fork' | 'retain';
+
 /** What a program of the campaign is given, as JSON. */
 export interface ProgramOptions {
   /** Who it is in the ledger, and its connections in the database: unique among all processes of the run. */
@@ -30,12 +33,12 @@ export type Command =
   | { readonly do: 'block'; readonly ms: number }
   /** Move the wall clock. */
   | { readonly do: 'clock'; readonly offsetMs: number }
-  /** The client: start this workflow from eight clients at once. */
+  /** Start this workflow; the client: from eight clients at once. The answer is how many were told that it is started. */
   | { readonly do: 'storm'; readonly workflowId: string }
   /** The client: a control operation on a workflow. */
   | {
       readonly do: 'control';
-      readonly verb: 'cancel' | 'delete' | 'force-delete' | 'fork' | 'retain';
+      readonly verb: ControlVerb;
       readonly workflowId: string;
     };
 

@@ -17,23 +17,27 @@ export function codeOf(error: unknown): string {
   return error instanceof Error ? `${error.name}: ${error.message}` : String(error);
 }
 
-/** Makes a call, and tells the ledger before and after. Resolves to nothing where it failed. */
+/** How a call ended, as far as its caller knows. */
+export type Told<Result> = { readonly how: 'ok'; readonly result: Result } | { readonly how: 'fail' | 'unknown' };
+
+/** Makes a call, and tells the ledger before and after. */
 export async function toldCall<Result>(
   ledger: LedgerClient,
   call: { readonly kind: CallKind; readonly workflowId: string; readonly value?: string },
   make: () => Promise<Result>,
-): Promise<{ readonly result: Result } | undefined> {
+): Promise<Told<Result>> {
   const op = randomUUID();
   await ledger.tell({ what: 'invoke', op, ...call });
   try {
     const result = await make();
     ledger.note({ what: 'ok', op });
-    return { result };
+    return { how: 'ok', result };
   } catch (error) {
     const code = codeOf(error);
-    ledger.note({ what: UNKNOWN_CODES.has(code) ? 'unknown' : 'fail', op, code });
+    const how = UNKNOWN_CODES.has(code) ? 'unknown' : 'fail';
+    ledger.note({ what: how, op, code });
     noteError(ledger, 'call', error);
-    return undefined;
+    return { how };
   }
 }
 

@@ -3,7 +3,7 @@ import { moveClock } from './moved-clock.js';
 import { Holdfast, type Logger } from '../../../../src/index.js';
 import { LedgerClient } from '../ledger/ledger-client.js';
 import { SeededRandom } from '../../support/seeded-random.js';
-import { CLIENT_KINDS, drawKind, OUTBOX_TOPIC, QUEUE } from '../traffic.js';
+import { CLIENT_KINDS, drawKind, OUTBOX_TOPIC, QUEUE, QUEUE_KEYS } from '../traffic.js';
 import type { Command, ProgramOptions } from './messages.js';
 import { obeySupervisor } from './obey.js';
 import { toldCall, toldOutcome, watchProcess } from './told.js';
@@ -57,7 +57,7 @@ async function keepBusy(): Promise<void> {
     const run = workload[kind] as () => Promise<unknown>;
     const call = { kind: 'start', workflowId, value: '[]' } as const;
     const handle = await toldCall(ledger, call, () => holdfast.start(run, { workflowId }));
-    if (handle !== undefined) await toldOutcome(ledger, workflowId, () => handle.result.result());
+    if (handle.how === 'ok') await toldOutcome(ledger, workflowId, () => handle.result.result());
     else await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
 }
@@ -97,7 +97,14 @@ async function obey(command: Command): Promise<unknown> {
     case 'clock':
       moveClock(command.offsetMs);
       return undefined;
-    case 'storm':
+    case 'storm': {
+      const key = `key ${String(Math.floor(random.next() * QUEUE_KEYS))}`;
+      const call = { kind: 'start', workflowId: command.workflowId, value: JSON.stringify([key]) } as const;
+      const start = { workflowId: command.workflowId };
+      const handle = await toldCall(ledger, call, () => holdfast.start(workload.queued, start, key));
+      if (handle.how === 'ok') void toldOutcome(ledger, command.workflowId, () => handle.result.result());
+      return handle.how === 'ok' ? 1 : 0;
+    }
     case 'control':
       throw new Error('That is for the client.');
   }
