@@ -262,7 +262,7 @@ const CASES: readonly (readonly [wrong: string, judge: string, given: Evidence])
       { what: 'body', run: '3', key: 'b', workflowId: 'z', step: 'b', epoch: 1 },
     ]),
   ],
-  ['a handle is late', 'handles', evidence(LINES, { outcomes: RECORD.outcomes.map((each) => ({ ...each, at: 1 })) })],
+  ['a handle is late', 'handles', { ...evidence(), options: { ...evidence().options, handleMs: 50 } }],
   [
     'a workflow has not ended',
     'ends',
