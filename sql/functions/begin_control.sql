@@ -38,7 +38,11 @@ BEGIN
   IF result IS NULL THEN
     status_before := v_status;
     status_after := v_status;
-    result := CASE WHEN v_status IS NULL THEN 'missing' END;
+    IF v_status IS NULL THEN
+      result := 'missing';
+      -- Nothing was locked, so nothing would wait for the synchronous standbys.
+      PERFORM await_standbys();
+    END IF;
   END IF;
 END
 $$;

@@ -2,12 +2,16 @@
 --   set      value is the current one
 --   ended    the workflow has ended (found_status) without setting it
 --   missing  there is no such workflow
--- One statement, one snapshot: the last event of a workflow is there before its end is.
+-- One statement, one snapshot: the last event of a workflow is there before its end is. A primary that was replaced says
+-- nothing: see await_standbys.
 CREATE OR REPLACE FUNCTION read_events(p_workflow_ids text[], p_keys text[])
 RETURNS TABLE (item integer, answer text, value text, found_status text)
-LANGUAGE sql STABLE SET search_path FROM CURRENT
+LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $$
+#variable_conflict use_column
+BEGIN
+  RETURN QUERY
   SELECT r.place::integer,
          CASE WHEN s.workflow_id IS NULL THEN 'missing' WHEN e.value IS NOT NULL THEN 'set' ELSE 'ended' END,
          e.value, s.status
@@ -18,5 +22,9 @@ AS $$
        ORDER BY v.record_version DESC LIMIT 1
     ) e ON true
    WHERE s.workflow_id IS NULL OR e.value IS NOT NULL
-      OR s.status IN ('SUCCESS', 'ERROR', 'CANCELLED', 'DEAD_LETTER')
+      OR s.status IN ('SUCCESS', 'ERROR', 'CANCELLED', 'DEAD_LETTER');
+  IF FOUND THEN
+    PERFORM await_standbys();
+  END IF;
+END
 $$;

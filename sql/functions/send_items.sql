@@ -9,6 +9,8 @@
 --
 -- * FOR KEY SHARE keeps the receiver from being deleted meanwhile (delete_workflow locks it FOR UPDATE first), so that no
 --   message is left of a workflow that is gone; checkpoints of the receiver go on beside it.
+-- * A row lock is a write, which waits for the synchronous standbys. That a workflow is not there is only read, and so made
+--   to wait: a primary that was replaced does not know what was started since.
 -- * Rows are inserted in the order of the array: positions are the order of the calls.
 CREATE OR REPLACE FUNCTION send_items(
   p_workflow_ids text[], p_message_ids text[], p_topics text[], p_payloads text[], p_sender text
@@ -51,5 +53,8 @@ BEGIN
     LEFT JOIN workflow_status s ON s.workflow_id = r.workflow_id
    WHERE NOT r.workflow_id = ANY (coalesce(v_accepted, '{}'))
      AND NOT EXISTS (SELECT FROM message m WHERE m.workflow_id = r.workflow_id AND m.message_id = r.message_id);
+  IF FOUND THEN
+    PERFORM await_standbys();
+  END IF;
 END
 $$;

@@ -3,20 +3,21 @@ import { DEFAULT_MAX_CONNECTIONS } from './driver-options.js';
 import { connectionFailure } from './failures.js';
 import type { PgClient, PgPool } from './pg-library.js';
 import { PgSession } from './pg-session.js';
-import type { Session, SessionSource, SessionTraits } from './session.js';
+import { type Session, type SessionSource, type SessionTraits, UNKNOWN_TRAITS } from './session.js';
 
-const NOT_PROBED: SessionTraits = { isPooled: false, hasHostileDefaults: false };
 const ignoreError = (): void => undefined;
 
 /** A client of the caller's pool, from checkout to release. */
 class CheckedOutSession extends PgSession {
   readonly #client: PgClient;
+  readonly #onLost: () => void;
   #traits: SessionTraits;
 
-  constructor(client: PgClient, traits: SessionTraits) {
+  constructor(client: PgClient, traits: SessionTraits, onLost: () => void) {
     super(client);
     this.#client = client;
     this.#traits = traits;
+    this.#onLost = onLost;
     // A pool takes its own listener off while a client is checked out; without one, a broken socket ends the process.
     client.on('error', ignoreError);
   }
@@ -32,11 +33,14 @@ class CheckedOutSession extends PgSession {
 
   release(): void {
     if (this.destroyedBy !== undefined) return;
+    this.stopListening();
     this.#client.release();
     this.#client.off('error', ignoreError);
   }
 
   protected cut(cause: Error): void {
+    this.#onLost();
+    this.stopListening();
     // The pool's own listener takes over, and the pool ends the client, which cuts the socket of one that waits.
     this.#client.release(cause);
     this.#client.off('error', ignoreError);
@@ -46,7 +50,9 @@ class CheckedOutSession extends PgSession {
 /** Hands out the clients of a pool that is the caller's. Leaves their sessions as they are. */
 export class PgCallersPool implements SessionSource {
   readonly #pool: PgPool;
-  readonly #traits = new WeakMap<PgClient, SessionTraits>();
+  readonly #known = new WeakMap<PgClient, { readonly traits: SessionTraits; readonly losses: number }>();
+  /** Sessions that were destroyed; after one, the others are to be asked again: see {@link SessionPool}. */
+  #losses = 0;
   readonly #needsListener: boolean;
   readonly max: number;
 
@@ -84,9 +90,12 @@ export class PgCallersPool implements SessionSource {
           reject(connectionFailure(error));
           return;
         }
-        const traits = this.#traits.get(client);
-        const session = new CheckedOutSession(client, traits ?? NOT_PROBED);
-        if (traits !== undefined) {
+        const known = this.#known.get(client);
+        const losses = this.#losses;
+        const session = new CheckedOutSession(client, known?.traits ?? UNKNOWN_TRAITS, () => {
+          this.#losses += 1;
+        });
+        if (known?.losses === losses) {
           clearTimeout(timer);
           resolve(session);
           return;
@@ -95,7 +104,7 @@ export class PgCallersPool implements SessionSource {
         session.open().then(
           (found) => {
             clearTimeout(timer);
-            this.#traits.set(client, found);
+            this.#known.set(client, { traits: found, losses });
             resolve(session);
           },
           (cause: unknown) => {

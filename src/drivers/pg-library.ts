@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 
 import { DriverConfigurationError } from '../errors/database-errors.js';
+import type { ServerNotice } from './session.js';
 import type { TextDecoder } from './sql-values.js';
 
 /**
@@ -29,8 +30,10 @@ export interface PgConnection {
     callback: (error: Error | null | undefined, result: PgResult | readonly PgResult[]) => void,
   ): unknown;
   on(event: 'error' | 'end', listener: (error: Error) => void): unknown;
+  on(event: 'notice', listener: (notice: ServerNotice) => void): unknown;
   on(event: 'notification', listener: (message: { channel: string; payload?: string | undefined }) => void): unknown;
   off(event: 'error', listener: (error: Error) => void): unknown;
+  off(event: 'notice', listener: (notice: ServerNotice) => void): unknown;
 }
 
 export interface PgStatement {

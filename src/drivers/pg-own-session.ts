@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 
 import type { PgClientClass, PgConnectionConfig } from './pg-library.js';
 import { PgSession } from './pg-session.js';
-import type { SessionTraits } from './session.js';
+import { type SessionTraits, UNKNOWN_TRAITS } from './session.js';
 import type { PoolableSession, PoolEvents } from './session-pool.js';
 
 /** Milliseconds that a connection gets to say goodbye before its socket is cut. */
@@ -13,7 +13,7 @@ export class OwnPgSession extends PgSession implements PoolableSession {
   readonly #client: InstanceType<PgClientClass>;
   readonly #socket: Socket;
   readonly #events: PoolEvents;
-  #traits: SessionTraits = { isPooled: false, hasHostileDefaults: false };
+  #traits = UNKNOWN_TRAITS;
   #isClosed = false;
 
   constructor(Client: PgClientClass, config: PgConnectionConfig, events: PoolEvents) {
@@ -41,6 +41,10 @@ export class OwnPgSession extends PgSession implements PoolableSession {
 
   async open(): Promise<void> {
     await this.#client.connect();
+    await this.prove();
+  }
+
+  async prove(): Promise<void> {
     this.#traits = await this.probe(true);
   }
 

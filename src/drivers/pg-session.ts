@@ -2,8 +2,10 @@ import type { SqlParameter, SqlRow } from './driver.js';
 import type { PgConnection, PgResult } from './pg-library.js';
 import {
   assertCommitted,
+  lossByNotice,
   PROBE_SESSION,
   readTraits,
+  type ServerNotice,
   SET_SESSION_MODES,
   type Session,
   type SessionTraits,
@@ -21,8 +23,14 @@ export abstract class PgSession implements Session {
   readonly #connection: PgConnection;
   #destroyedBy: Error | undefined;
 
+  readonly #onNotice = (notice: ServerNotice): void => {
+    const loss = lossByNotice(notice);
+    if (loss !== undefined) this.destroy(loss);
+  };
+
   protected constructor(connection: PgConnection) {
     this.#connection = connection;
+    connection.on('notice', this.#onNotice);
   }
 
   abstract get traits(): SessionTraits;
@@ -60,6 +68,11 @@ export abstract class PgSession implements Session {
     if (this.#destroyedBy !== undefined) return;
     this.#destroyedBy = cause;
     this.cut(cause);
+  }
+
+  /** The connection is somebody else's from here on. */
+  protected stopListening(): void {
+    this.#connection.off('notice', this.#onNotice);
   }
 
   /** Finds out what the session is, and sets it up where it is ours alone. */

@@ -1,6 +1,7 @@
 import { Socket } from 'node:net';
 
 import { APPLICATION_NAME, KEEP_ALIVE_DELAY_MS } from './driver-options.js';
+import type { ServerNotice } from './session.js';
 import type { PostgresLibrary, PostgresOptions, PostgresSettings, PostgresSql, RawResult } from './postgres-library.js';
 
 /** Milliseconds that a connection gets to say goodbye before its socket is cut. */
@@ -14,6 +15,7 @@ export interface PostgresConnectionOptions {
   readonly target: PostgresTarget;
   readonly connectTimeoutMs: number;
   readonly onClosed: () => void;
+  readonly onNotice?: (notice: ServerNotice) => void;
   readonly onNotification?: (channel: string, payload: string) => void;
 }
 
@@ -86,7 +88,7 @@ export class PostgresConnection {
   }
 
   #create(): PostgresSql {
-    const { postgres, target, connectTimeoutMs, onNotification } = this.#options;
+    const { postgres, target, connectTimeoutMs, onNotice, onNotification } = this.#options;
     const own: PostgresOptions = {
       fetch_types: false,
       max: 1,
@@ -98,7 +100,7 @@ export class PostgresConnection {
       onclose: () => {
         this.#close();
       },
-      onnotice: () => undefined,
+      onnotice: onNotice ?? (() => undefined),
       ...(onNotification === undefined ? undefined : { onnotify: onNotification }),
     };
     if (typeof target === 'string') {

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 
 import { DriverConfigurationError } from '../errors/database-errors.js';
+import type { ServerNotice } from './session.js';
 import type { TypeRegistry } from './postgres-array-types.js';
 
 /**
@@ -73,7 +74,7 @@ export interface PostgresOptions {
   readonly keep_alive: number;
   readonly socket: (settings: PostgresSettings) => Promise<Socket>;
   readonly onclose: () => void;
-  readonly onnotice: () => void;
+  readonly onnotice: (notice: ServerNotice) => void;
   readonly onnotify?: (channel: string, payload: string) => void;
 }
 

@@ -4,12 +4,14 @@ import { PostgresConnection, type PostgresConnectionOptions } from './postgres-c
 import type { PostgresStatements, RawResult } from './postgres-library.js';
 import {
   assertCommitted,
+  lossByNotice,
   PROBE_SESSION,
   readTraits,
   SET_SESSION_MODES,
   type Session,
   type SessionTraits,
   type TransactionStart,
+  UNKNOWN_TRAITS,
 } from './session.js';
 import type { PoolableSession, PoolEvents } from './session-pool.js';
 import { decoderOf, encodeText } from './sql-values.js';
@@ -48,12 +50,15 @@ class TransactionRunner {
 export class PostgresSession implements PoolableSession {
   readonly #connection: PostgresConnection;
   readonly #events: PoolEvents;
-  #traits: SessionTraits = { isPooled: false, hasHostileDefaults: false };
+  #traits = UNKNOWN_TRAITS;
   /** Whether array types are still to be made known: only those who use the client of a transaction need them. */
   #needsArrays: boolean;
   #destroyedBy: Error | undefined;
 
-  constructor(settings: Omit<PostgresConnectionOptions, 'onClosed' | 'onNotification'>, events: PoolEvents) {
+  constructor(
+    settings: Omit<PostgresConnectionOptions, 'onClosed' | 'onNotification' | 'onNotice'>,
+    events: PoolEvents,
+  ) {
     const { target } = settings;
     this.#events = events;
     this.#needsArrays = typeof target === 'string' || target.fetch_types;
@@ -61,6 +66,10 @@ export class PostgresSession implements PoolableSession {
       ...settings,
       onClosed: () => {
         events.onClosed(this);
+      },
+      onNotice: (notice) => {
+        const loss = lossByNotice(notice);
+        if (loss !== undefined) this.destroy(loss);
       },
     });
   }
@@ -89,6 +98,10 @@ export class PostgresSession implements PoolableSession {
     // Read at each statement. Without it the library would prepare its ROLLBACK, and what users send, behind a pooler.
     if (traits.isPooled) sql.options.prepare = false;
     this.#traits = traits;
+  }
+
+  async prove(): Promise<void> {
+    await this.run(PROBE_SESSION, [], undefined);
   }
 
   async run(text: string, parameters: readonly SqlParameter[], statementName: string | undefined): Promise<SqlRow[]> {

@@ -168,7 +168,9 @@ export class SessionDriver implements Driver {
     const { text, parameters, name, timeoutMs } = statement;
     const stop = this.#watch(session, timeoutMs);
     try {
-      return await runner.run(text, parameters, name);
+      const rows = await runner.run(text, parameters, name);
+      assertKept(session);
+      return rows;
     } catch (error) {
       if (name !== undefined && isPreparedStatementMismatch(error)) {
         this.#canPrepare = false;
@@ -191,7 +193,7 @@ export class SessionDriver implements Driver {
     // Whatever the body throws is the caller's, whether it looks like a failure of the connection or not.
     const bodyErrors: unknown[] = [];
     try {
-      return await session.transaction(
+      const result = await session.transaction(
         start,
         async (client, runner) => {
           try {
@@ -207,6 +209,8 @@ export class SessionDriver implements Driver {
         },
         () => this.#watch(session, timeoutMs),
       );
+      assertKept(session);
+      return result;
     } catch (error) {
       if (bodyErrors.length > 0) throw bodyErrors[0];
       throw sessionFailure(session, error);
@@ -224,6 +228,11 @@ export class SessionDriver implements Driver {
       clearTimeout(timer);
     };
   }
+}
+
+/** A reply that came with a notice which makes it worth nothing; see `lossByNotice`. */
+function assertKept(session: Session): void {
+  if (session.destroyedBy instanceof ConnectionLostError) throw session.destroyedBy;
 }
 
 /** Classifies a failure, and takes a session with an unknown state out of use. */

@@ -11,6 +11,8 @@ export interface PoolableSession extends Session {
   readonly isUsable: boolean;
   /** Connects and sets the session up. Called once, first. */
   open(): Promise<void>;
+  /** Asks the server again what it asked when it was opened, and so waits for synchronous standbys. */
+  prove(): Promise<void>;
   /** Says goodbye to the server and closes the connection, within a bound. */
   end(): Promise<void>;
 }
@@ -33,6 +35,10 @@ interface Request {
  * Connections of our own, the same for both libraries. What was used last is used next, so that under little load a few
  * connections stay warm. Connections stay open until the pool is closed: the number is small, and a process that has
  * nothing to do keeps polling anyway.
+ *
+ * When one was lost, the others are asked once more what they were asked when they were opened. What the lost one left
+ * behind may be visible to them and not be with the synchronous standbys, if the wait for those was broken off (see `PROBE_SESSION`):
+ * whoever sends the same again would take it for an answer.
  */
 export class SessionPool implements SessionSource {
   readonly #create: (events: PoolEvents) => PoolableSession;
@@ -43,6 +49,9 @@ export class SessionPool implements SessionSource {
   /** Since when each is free, by `performance.now()`: it had just answered then. */
   readonly #idle: { readonly session: PoolableSession; readonly since: number }[] = [];
   readonly #waiting: Request[] = [];
+  /** How many sessions had been lost when this one was proved last. */
+  readonly #proofs = new WeakMap<PoolableSession, number>();
+  #losses = 0;
   #isClosed = false;
   #onEmpty: () => void = () => undefined;
 
@@ -64,7 +73,10 @@ export class SessionPool implements SessionSource {
   }
 
   acquireIdle(): Session | undefined {
-    return this.#idle.pop()?.session;
+    const idle = this.#idle.at(-1);
+    if (idle === undefined || !this.#isProved(idle.session)) return undefined;
+    this.#idle.pop();
+    return idle.session;
   }
 
   acquire(timeoutMs: number): Promise<Session> {
@@ -87,8 +99,8 @@ export class SessionPool implements SessionSource {
           reject(connectionFailure(cause));
         },
       };
-      const idle = this.acquireIdle();
-      if (idle !== undefined) request.resolve(idle);
+      const idle = this.#idle.pop();
+      if (idle !== undefined) this.#handOver(idle.session, request);
       else if (this.#open.size < this.max) this.#openFor(request);
       else this.#waiting.push(request);
     });
@@ -127,13 +139,30 @@ export class SessionPool implements SessionSource {
   #openFor(request: Request): void {
     const session = this.#create(this.#events);
     this.#open.add(session);
+    this.#prepare(session, session.open(), request);
+  }
+
+  #handOver(session: PoolableSession, request: Request): void {
+    if (this.#isProved(session)) request.resolve(session);
+    else this.#prepare(session, session.prove(), request);
+  }
+
+  #isProved(session: PoolableSession): boolean {
+    return this.#proofs.get(session) === this.#losses;
+  }
+
+  #prepare(session: PoolableSession, preparing: Promise<void>, request: Request): void {
+    const losses = this.#losses;
+    const since = performance.now();
     // Whoever asked may give up sooner. This limit is for the connection: without it, it would take up a place for good.
     const timer = setTimeout(() => {
       session.destroy(new ConnectionUnavailableError(`No session within ${this.#connectTimeoutMs} ms.`));
+      this.distrust(since);
     }, this.#connectTimeoutMs);
-    session.open().then(
+    preparing.then(
       () => {
         clearTimeout(timer);
+        this.#proofs.set(session, losses);
         // Whoever asked may have given up meanwhile; the next one is glad of it.
         if (request.isSettled) this.#giveBack(session);
         else request.resolve(session);
@@ -154,11 +183,12 @@ export class SessionPool implements SessionSource {
     }
     const request = this.#waiting.shift();
     if (request === undefined) this.#idle.push({ session, since: performance.now() });
-    else request.resolve(session);
+    else this.#handOver(session, request);
   }
 
   #remove(session: PoolableSession): void {
     this.#open.delete(session);
+    this.#losses += 1;
     const index = this.#idle.findIndex((idle) => idle.session === session);
     if (index !== -1) this.#idle.splice(index, 1);
     if (this.#open.size === 0) this.#onEmpty();

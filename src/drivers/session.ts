@@ -1,4 +1,4 @@
-import { DatabaseError } from '../errors/database-errors.js';
+import { ConnectionLostError, DatabaseError } from '../errors/database-errors.js';
 import type { SqlParameter, SqlRow } from './driver.js';
 
 /** What the server was found to be like when a session was opened. */
@@ -8,6 +8,9 @@ export interface SessionTraits {
   /** Whether statements outside a transaction would run with other modes than read committed, read write. */
   readonly hasHostileDefaults: boolean;
 }
+
+/** Of a session that has not been asked yet. */
+export const UNKNOWN_TRAITS: SessionTraits = { isPooled: false, hasHostileDefaults: false };
 
 /** One connection, checked out. What a client library must be able to do; everything else is the driver's. */
 export interface Session {
@@ -59,12 +62,20 @@ export interface SessionSource {
 /**
  * Asks a new session what it is. The names are qualified since `search_path` may put other schemas before `pg_catalog`.
  *
+ * Where commits wait for synchronous standbys, the session does, too, before it is used. A primary that restarted shows
+ * transactions that were on its disk and not yet with a standby: they were never acknowledged, are not there after a failover, and
+ * must not be taken for answers meanwhile. The message is a record in the log that nobody reads; it makes the transaction one
+ * that has to be replicated, and with it everything before. On a primary that was replaced no session gets beyond this.
+ *
  * A pooler gives its clients a cancellation key of its own making, so the process ID that came with the key is not the
  * server's: the only sign of a pooler that needs neither its cooperation nor its console.
  */
 export const PROBE_SESSION = `SELECT pg_catalog.pg_backend_pid() AS pid,
   pg_catalog.current_setting('default_transaction_isolation') AS isolation,
-  pg_catalog.current_setting('default_transaction_read_only') AS read_only`;
+  pg_catalog.current_setting('default_transaction_read_only') AS read_only,
+  CASE WHEN pg_catalog.current_setting('synchronous_standby_names') OPERATOR(pg_catalog.<>) ''
+        AND NOT pg_catalog.pg_is_in_recovery()
+       THEN pg_catalog.pg_logical_emit_message(true, 'holdfast', '')::text END AS replicated`;
 
 /** Makes read committed, read write the default of a session that is ours alone. */
 export const SET_SESSION_MODES =
@@ -76,6 +87,22 @@ export function readTraits(row: SqlRow | undefined, keyPid: number | null): Sess
     isPooled: row?.['pid'] !== keyPid,
     hasHostileDefaults: row?.['isolation'] !== 'read committed' || row['read_only'] !== 'off',
   };
+}
+
+/** A notice of the server, by the field that both libraries name alike. */
+export interface ServerNotice {
+  /** Name of the C function that raised it. */
+  readonly routine?: string | undefined;
+}
+
+/**
+ * Why a session is to be destroyed after this notice: somebody cancelled or terminated it while its commit waited for a synchronous
+ * standby. The server then reports success, with a warning that nobody reads, of a commit that is on its own disk only: a
+ * failover takes it back. To us that is a lost reply, and what is sent again finds out.
+ */
+export function lossByNotice({ routine }: ServerNotice): ConnectionLostError | undefined {
+  if (routine !== 'SyncRepWaitForLSN') return undefined;
+  return new ConnectionLostError('The wait for a synchronous standby was broken off: the outcome is unknown.');
 }
 
 /** The server answers COMMIT of a transaction in which a statement failed with ROLLBACK, and not with an error. */

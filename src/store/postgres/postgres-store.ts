@@ -44,6 +44,7 @@ import type {
 } from '../store.js';
 import { askAgain } from './ask-again.js';
 import { pause } from './backoff.js';
+import { withHistory } from './claimed-history.js';
 import { continueCall } from './continue-call.js';
 import { GroupCommit } from './group-commit.js';
 import { IdAnnouncer } from './id-announcer.js';
@@ -64,14 +65,12 @@ import type { ProtocolCall } from './protocol-call.js';
 import { beginRollbackCall, failCompensationCall, planRollbackCall, readPlan, type PlanRow } from './rollback-calls.js';
 import { release } from './release.js';
 import {
-  toClaimed,
   toEvent,
   toOutcome,
   toReport,
   type ClaimReportRow,
   type ClaimRow,
   type EventRow,
-  type HistoryRow,
   type OutcomeRow,
 } from './rows.js';
 import { PostgresStreamReads } from './stream-reads.js';
@@ -371,7 +370,8 @@ export class PostgresStore implements Store {
     );
     const claimed = rows.filter((row): row is ClaimRow => row.workflow_id !== null);
     const report = toReport(rows.find((row): row is ClaimReportRow => row.workflow_id === null));
-    return { workflows: toClaimed(claimed, await this.#history(claimed)), ...report };
+    const ask = this.#ask.bind(this);
+    return { workflows: await withHistory(claimed, this.#schema, ask), ...report };
   }
 
   /** By itself, so that the rows it locks are free again when the claim, which may take longer, begins. */
@@ -384,18 +384,6 @@ export class PostgresStore implements Store {
       );
       dealt = row?.dealt ?? 0;
     }
-  }
-
-  #history(claimed: readonly ClaimRow[]): Promise<readonly HistoryRow[]> | readonly HistoryRow[] {
-    const ids = claimed.filter((row) => row.has_history).map((row) => row.workflow_id);
-    if (ids.length === 0) return [];
-    return this.#ask<HistoryRow>(
-      'holdfast_load_history',
-      `SELECT workflow_id, seq, name, kind, complete, output, error, attempts, child_id, remaining_ms,
-              record_version::float8 AS record_version
-         FROM ${this.#call('load_history')}($1::text[])`,
-      [ids],
-    );
   }
 
   async ownedWorkflows({ executorId, incarnation }: ExecutorIdentity): Promise<readonly OwnedWorkflow[]> {

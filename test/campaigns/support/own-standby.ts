@@ -13,6 +13,8 @@ export interface StandbyOptions {
   readonly name: string;
   /** Whether the primary acknowledges nothing that this standby has not on disk. */
   readonly synchronous: boolean;
+  /** The port by which it reaches the primary. Default: the primary's. */
+  readonly through?: number;
 }
 
 const POLL_MS = 20;
@@ -29,7 +31,7 @@ export async function createStandby(primary: OwnServer, options: StandbyOptions)
   const standby = new OwnServer(primary.release, place, await pickLastingPort(), {
     ...primary.settings,
     synchronous_standby_names: '',
-    primary_conninfo: `host=127.0.0.1 port=${String(primary.port)} user=${SUPERUSER} application_name=${options.name}`,
+    primary_conninfo: `host=127.0.0.1 port=${String(options.through ?? primary.port)} user=${SUPERUSER} application_name=${options.name}`,
     primary_slot_name: options.name,
   });
   try {
