@@ -2,7 +2,7 @@ import * as why from './execution-errors.js';
 
 /** The end of an execution, for everyone in it who has to stop then. Reason and signal are made when somebody asks. */
 export class Departure {
-  readonly #listeners = new Set<(reason: Error) => void>();
+  #listeners: Set<(reason: Error) => void> | undefined;
   #isDecided = false;
   #reason: Error | undefined;
   #controller: AbortController | undefined;
@@ -27,9 +27,10 @@ export class Departure {
       callback(this.reason);
       return () => undefined;
     }
-    this.#listeners.add(callback);
+    const listeners = (this.#listeners ??= new Set());
+    listeners.add(callback);
     return () => {
-      this.#listeners.delete(callback);
+      listeners.delete(callback);
     };
   }
 
@@ -42,6 +43,7 @@ export class Departure {
   /** Tells everyone. */
   announce(): void {
     if (this.#controller !== undefined) this.#controller.abort(this.reason);
+    if (this.#listeners === undefined) return;
     for (const callback of this.#listeners) callback(this.reason);
     this.#listeners.clear();
   }

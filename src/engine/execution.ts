@@ -52,7 +52,7 @@ export class Execution implements RunningExecution {
   readonly #replay: Replay;
   /** Undefined: this execution runs the workflow. */
   readonly #rollback: RollbackRecord | undefined;
-  readonly compensations = new Compensations();
+  #compensations: Compensations | undefined;
   /** The workflow has failed, and is to be rolled back: nothing more is begun. */
   #isFrozen = false;
   /** The deadline has passed: nothing is done that is not on record. */
@@ -92,6 +92,11 @@ export class Execution implements RunningExecution {
 
   get isRunning(): boolean {
     return this.#state === 'running';
+  }
+
+  /** Made when somebody asks, as most workflows have nothing to undo. */
+  get compensations(): Compensations {
+    return (this.#compensations ??= new Compensations());
   }
 
   get isRollback(): boolean {
@@ -164,7 +169,7 @@ export class Execution implements RunningExecution {
 
   /** Whether there is something to undo, or the code has not come far enough to say. */
   get mayHaveToUndo(): boolean {
-    return !this.#replay.isFollowed || this.compensations.areNeeded;
+    return !this.#replay.isFollowed || this.#compensations?.areNeeded === true;
   }
 
   async beginRollback(cause: RollbackCause, error: string): Promise<void> {
@@ -299,7 +304,7 @@ export class Execution implements RunningExecution {
     try {
       answer = await this.host.store.checkpoint(this.ownership, record);
     } catch (error) {
-      throw this.#unanswered(error);
+      return this.#unanswered(error);
     }
     if (answer.kind === 'refused') return answer.error;
     if (answer.kind !== 'written') this.denied(answer);
@@ -327,15 +332,13 @@ export class Execution implements RunningExecution {
   }
 
   write<Answer>(answered: Promise<Answer>): Promise<Answer> {
-    return answered.catch((error: unknown) => {
-      throw this.#unanswered(error);
-    });
+    return answered.catch(this.#unanswered.bind(this));
   }
 
   /** What became of the write is for the next owner to find. */
-  #unanswered(error: unknown): Error {
+  #unanswered(error: unknown): never {
     this.lose('the store was closed');
-    return why.asError(error);
+    throw why.asError(error);
   }
 
   denied(answer: Denied): never {
@@ -422,8 +425,8 @@ export class Execution implements RunningExecution {
     let answer: WriteAnswer;
     try {
       answer = await write();
-    } catch (error) {
-      this.#unanswered(error);
+    } catch {
+      this.lose('the store was closed');
       return;
     }
     switch (answer.kind) {

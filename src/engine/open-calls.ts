@@ -28,7 +28,8 @@ export class OpenCalls {
   readonly #runtime: Runtime;
   readonly #createdAt: number;
   readonly #open = new Set<OpenCall>();
-  readonly #waits = new Set<OpenWait>();
+  /** Most steps wait for nothing. */
+  #waits: Set<OpenWait> | undefined;
   /** Since when all of them do nothing but wait, by the monotonic clock. */
   #idleSince: number | undefined;
   /** When something was last recorded or handed out, or they last stopped to do nothing but wait; by the monotonic clock. */
@@ -51,7 +52,7 @@ export class OpenCalls {
 
   /** What is waited for, once for each call. */
   get waits(): readonly Wait[] {
-    return [...this.#waits].map(({ wait }) => wait);
+    return [...(this.#waits ?? [])].map(({ wait }) => wait);
   }
 
   /** Numbers of the calls whose message the code has not got, though it may be on record. */
@@ -72,7 +73,7 @@ export class OpenCalls {
 
   remove(call: OpenCall): void {
     this.#open.delete(call);
-    if (this.#waits.size > 0) this.#noteIdle();
+    if (this.#waits !== undefined && this.#waits.size > 0) this.#noteIdle();
   }
 
   /** Begins one, and answers it with what comes of it, unless nobody is to be answered any more. */
@@ -101,19 +102,20 @@ export class OpenCalls {
   /** Forgets all of them; their promises are never answered. */
   clear(): void {
     this.#open.clear();
-    this.#waits.clear();
+    this.#waits?.clear();
     this.#idleSince = undefined;
   }
 
   /** Says what a call waits for, until `until` settles. `dueInMs`: when that is at the latest. */
   async waiting<Result>(wait: Wait, until: Promise<Result>, dueInMs: number): Promise<Result> {
     const open: OpenWait = { wait, dueAt: this.#runtime.now() + dueInMs };
-    this.#waits.add(open);
+    const waits = (this.#waits ??= new Set());
+    waits.add(open);
     this.#noteIdle();
     try {
       return await until;
     } finally {
-      this.#waits.delete(open);
+      waits.delete(open);
       this.#noteIdle();
     }
   }
@@ -123,7 +125,7 @@ export class OpenCalls {
     if (this.#idleSince === undefined) return false;
     const now = this.#runtime.now();
     if (now - this.#idleSince < sinceMs) return false;
-    for (const { dueAt } of this.#waits) if (dueAt - now < untilMs) return false;
+    for (const { dueAt } of this.#waits ?? []) if (dueAt - now < untilMs) return false;
     return true;
   }
 
@@ -142,7 +144,8 @@ export class OpenCalls {
   }
 
   #noteIdle(): void {
-    const isIdle = this.#waits.size > 0 && this.#waits.size === this.#open.size;
+    const waits = this.#waits?.size ?? 0;
+    const isIdle = waits > 0 && waits === this.#open.size;
     if (isIdle) this.#idleSince ??= this.#runtime.now();
     else this.#noteBusy();
   }

@@ -27,7 +27,7 @@ export class OutcomeWaiter {
   readonly #store: Pick<WorkflowStore, 'readOutcomes'>;
   readonly #pollMs: number;
   readonly #runtime: Runtime;
-  readonly #waiting = new Map<string, Set<Waiting>>();
+  readonly #waiting = new Map<string, Waiting[]>();
   readonly #toCheck = new Set<string>();
   readonly #unheard: Unheard;
   #checkScheduled = false;
@@ -75,12 +75,9 @@ export class OutcomeWaiter {
           reject(asError(cause));
         },
       };
-      let set = this.#waiting.get(workflowId);
-      if (set === undefined) {
-        set = new Set();
-        this.#waiting.set(workflowId, set);
-      }
-      set.add(waiting);
+      const others = this.#waiting.get(workflowId);
+      if (others === undefined) this.#waiting.set(workflowId, [waiting]);
+      else others.push(waiting);
       subscription.forget = options.onGone?.((reason) => {
         this.#forget(workflowId, waiting);
         reject(reason);
@@ -166,16 +163,15 @@ export class OutcomeWaiter {
 
   /** Tells those who waited when the question was sent. */
   #answer(workflowId: string, question: number, tell: (waiting: Waiting) => void): void {
-    const set = this.#waiting.get(workflowId) ?? [];
-    const answered = [...set].filter(({ since }) => since < question);
+    const answered = (this.#waiting.get(workflowId) ?? []).filter(({ since }) => since < question);
     for (const waiting of answered) this.#forget(workflowId, waiting);
     answered.forEach(tell);
   }
 
   #forget(workflowId: string, waiting: Waiting): void {
-    const set = this.#waiting.get(workflowId);
-    set?.delete(waiting);
-    if (set?.size === 0) this.#waiting.delete(workflowId);
+    const others = this.#waiting.get(workflowId)?.filter((other) => other !== waiting) ?? [];
+    if (others.length === 0) this.#waiting.delete(workflowId);
+    else this.#waiting.set(workflowId, others);
   }
 }
 

@@ -8,6 +8,8 @@ import { nextTurn } from './timer.js';
  */
 export const REPLAY_STALL_MS = 10_000;
 
+const NOTHING = new Map<number, RecordedStep>();
+
 /** A call that waits for its turn. */
 interface Called {
   readonly resolve: () => void;
@@ -24,7 +26,7 @@ interface Called {
  */
 export class Replay {
   readonly #runtime: Runtime;
-  readonly #bySeq = new Map<number, RecordedStep>();
+  readonly #bySeq: Map<number, RecordedStep>;
   /** In the order of recordVersion. Started children are handed out like results; open sleeps and the like are not. */
   readonly #ordered: readonly RecordedStep[];
   readonly #called = new Map<number, Called>();
@@ -44,6 +46,7 @@ export class Replay {
 
   constructor(runtime: Runtime, history: readonly RecordedStep[], onStall: (next: RecordedStep) => void) {
     this.#runtime = runtime;
+    this.#bySeq = history.length === 0 ? NOTHING : new Map<number, RecordedStep>();
     for (const step of history) {
       this.#bySeq.set(step.seq, step);
       this.#lastSeq = Math.max(this.#lastSeq, step.seq);

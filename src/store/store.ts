@@ -378,6 +378,8 @@ export interface ClaimRequest {
   readonly deadLetterError: string;
   /** `turns` of the claim before; null at the first. */
   readonly turns: string | null;
+  /** The claim just before has looked at what suspended workflows may wait for: not again. */
+  readonly wakeupsSeen?: boolean;
 }
 
 export interface ClaimAnswer {

@@ -358,7 +358,7 @@ export class PostgresStore implements Store {
 
   async claim(request: ClaimRequest): Promise<ClaimAnswer> {
     const { executor, appVersion, names, limit, only, deadLetterError, turns } = request;
-    await this.#drainWakeups();
+    if (request.wakeupsSeen !== true) await this.#drainWakeups();
     const rows = await this.#ask<ClaimRow | ClaimReportRow>(
       'holdfast_claim_work',
       `SELECT workflow_id, name, instance, token::text AS token, epoch::float8 AS epoch, deadline_in_ms,
