@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import type { Engine, ExecutorState } from '../../src/engine/engine.js';
+import { ClaimLoop } from '../../src/fleet/claim-loop.js';
+import { newFleetCounters } from '../../src/fleet/fleet-counters.js';
+import { systemRuntime } from '../../src/runtime/system-runtime.js';
+import type { ClaimAnswer, ClaimedWorkflow, ClaimRequest, ExecutorStore } from '../../src/store/store.js';
+import { silentLogger, waitUntil } from '../support/launch.js';
+
+/** A loop on a store that has so many workflows waiting, and what it has asked for. */
+function loopOver(backlog: { waiting: number }): { loop: ClaimLoop; asked: ClaimRequest[] } {
+  const asked: ClaimRequest[] = [];
+  const claim = (request: ClaimRequest): Promise<ClaimAnswer> => {
+    asked.push(request);
+    const taken = Math.min(request.limit, backlog.waiting);
+    backlog.waiting -= taken;
+    const workflows = Array.from({ length: taken }, () => ({ ownership: { epoch: 1 } }) as ClaimedWorkflow);
+    return Promise.resolve({ workflows, isLimited: false, againInMs: null, isSoon: false, turns: null });
+  };
+  const engine = { catalog: { names: [] }, runningCount: 0, mayRun: () => true, adopt: () => undefined };
+  const loop = new ClaimLoop({
+    runtime: systemRuntime,
+    store: { claim } as unknown as ExecutorStore,
+    engine: engine as unknown as Engine,
+    executor: { identity: { executorId: 'e', incarnation: 1 }, appVersion: '' } as unknown as ExecutorState,
+    logger: silentLogger,
+    pollMs: 600_000,
+    maxConcurrent: 10_000,
+    deadLetterError: '',
+    counters: newFleetCounters(),
+    onReturned: () => undefined,
+  });
+  return { loop, asked };
+}
+
+test('claims grow while they bring as many as they ask for, and shrink step by step when they do not', async () => {
+  const backlog = { waiting: 1_000 };
+  const { loop, asked } = loopOver(backlog);
+  const limits = (): number[] => asked.map(({ limit }) => limit);
+  loop.start();
+  await waitUntil(() => backlog.waiting === 0, 'all is claimed');
+  expect(limits()).toEqual([100, 200, 400, 400]);
+  backlog.waiting = 250;
+  loop.wake();
+  await waitUntil(() => backlog.waiting === 0, 'all is claimed');
+  expect(limits().slice(4)).toEqual([200, 400]);
+  for (let time = 0; time < 3; time++) {
+    loop.wake();
+    await waitUntil(() => asked.length === 7 + time, 'it has asked');
+  }
+  expect(limits().slice(6)).toEqual([200, 100, 100]);
+  await loop.stop();
+});
+
+test('of claims that follow one another at once, the first alone looks at wake-ups', async () => {
+  const { loop, asked } = loopOver({ waiting: 300 });
+  loop.start();
+  await waitUntil(() => asked.length === 3, 'all is claimed');
+  loop.wake();
+  await waitUntil(() => asked.length === 4, 'it has asked');
+  expect(asked.map(({ wakeupsSeen }) => wakeupsSeen)).toEqual([false, true, true, false]);
+  await loop.stop();
+});
