@@ -169,7 +169,8 @@ export class Engine implements ExecutionHost {
    */
   mayRun(ownership: Ownership, sentAt: number): Soon<boolean> {
     if (this.#executor.isGivingBack(ownership.token)) return false;
-    return this.runtime.now() - sentAt < this.#executor.lateMs || this.#isStillOwned(ownership);
+    if (this.runtime.now() - sentAt < this.#executor.lateMs) return true;
+    return this.#isStillOwned(ownership);
   }
 
   async #isStillOwned(ownership: Ownership): Promise<boolean> {
