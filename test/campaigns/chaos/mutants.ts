@@ -52,6 +52,14 @@ const EDITS: Readonly<Record<Mutant, readonly FunctionEdit[]>> = {
          WHERE x.workflow_id = p_workflow_id AND x.seq = p_seq;
         SELECT 1, c.*`,
     },
+    {
+      name: 'checkpoint_batch',
+      find: /(IF v_written < cardinality\(p_workflow_ids\) THEN)/,
+      put: `$1
+        UPDATE step_result x SET output = r.output, error = r.error
+          FROM unnest(p_workflow_ids, p_seqs, p_nonces, p_outputs, p_errors) AS r (workflow_id, seq, nonce, output, error)
+         WHERE x.workflow_id = r.workflow_id AND x.seq = r.seq AND x.nonce <> r.nonce;`,
+    },
   ],
 };
 
