@@ -158,9 +158,10 @@ export class Execution implements RunningExecution {
       const success = successOf(definition, value, this.host.serializer);
       outcome = success instanceof Promise ? await success : success;
     } catch (thrown) {
-      if (!this.isRunning) return;
       outcome = await failureOf(thrown, this.host.serializer);
     }
+    // What the code comes to in a replay whose deadline has passed is not in time: the timeout has the last word.
+    if (!this.isRunning || this.#isTimedOut || (deadlineInMs ?? 1) <= 0) return;
     const left = this.#replay.isOver ? undefined : await this.#replay.end();
     if (left !== undefined) this.#block(why.otherPath(this.workflowId, left, 'the code ended without asking for it'));
     else if (outcome.error === null || !this.mayHaveToUndo) await this.#finish(outcome);
@@ -391,10 +392,10 @@ export class Execution implements RunningExecution {
   // Ends -------------------------------------------------------------------------------------------------------------
 
   async #timeOut(): Promise<void> {
-    const error = why.timedOut(this.workflowId);
-    const outcome = await failureOf(error, this.host.serializer);
     // Before the code has come to rest, nobody knows what there is to undo.
     this.#isTimedOut = true;
+    const error = why.timedOut(this.workflowId);
+    const outcome = await failureOf(error, this.host.serializer);
     await within(this.runtime, this.#replay.whenFollowed(), LATE_CODE_MS);
     if (this.mayHaveToUndo) await this.beginRollback('timed-out', outcome.error ?? '');
     else await this.#finish(outcome, error);

@@ -16,7 +16,7 @@ const UNREADABLE_TEXT = wrapInEnvelope(
  * An error keeps its class's name, `name`, `message`, `stack`, `cause`, the `errors` of an AggregateError and its own
  * enumerable properties; what of these cannot be stored is left out and listed (`droppedPropertiesOf`). A thrown value
  * that is not an error is stored as itself, or described by an error if it cannot be. What is larger than 1 MiB (or than
- * `limits.maxBytes`, if that is less) is reduced to name, message and stack, both cut short, which is stored in any case.
+ * `limits.maxBytes`, if that is less) is reduced to name, `code`, message and stack, the last two cut short, which is stored in any case.
  */
 export function encodeError(thrown: unknown, limits: ValueLimits = DEFAULT_VALUE_LIMITS): string {
   const errorLimits = { maxBytes: Math.min(limits.maxBytes, MAX_ERROR_BYTES) };

@@ -9,7 +9,7 @@ import {
   MAX_OUTLINE_TEXT_LENGTH,
 } from './limits.js';
 
-/** How much of an error is written: `outline` is name, shortened message and shortened stack. */
+/** How much of an error is written: `outline` is name, `code`, shortened message and shortened stack. */
 export type ErrorDetail = 'full' | 'outline';
 
 /** What the writer of an error needs from the writer of the whole value. */
@@ -43,7 +43,11 @@ export function writeErrorObject(error: object, detail: ErrorDetail, context: Er
   const stack = readText(error, 'stack');
   if (stack !== undefined) text += `,"stack":${JSON.stringify(cut(stack, stackLimit))}`;
   if (isOutline) {
-    for (const key of ['cause', 'errors', ...ownKeysOf(error)]) drop(error, key, dropped);
+    const code = writeCode(error, context);
+    for (const key of ['cause', 'errors', ...ownKeysOf(error)]) {
+      if (key !== 'code' || code === '') drop(error, key, dropped);
+    }
+    text += code;
   } else {
     text += writeCause(error, dropped, context);
     text += writeErrors(error, dropped, context);
@@ -51,6 +55,16 @@ export function writeErrorObject(error: object, detail: ErrorDetail, context: Er
   }
   if (dropped.size > 0) text += `,"dropped":${JSON.stringify([...dropped])}`;
   return `${text}}`;
+}
+
+/** The code is what programs go by, so that code which does would take another path at a replay. */
+function writeCode(error: object, context: ErrorContext): string {
+  const code = attempt(() => (error as { readonly code?: unknown }).code);
+  if (typeof code !== 'string' && typeof code !== 'number') return '';
+  const property = ownKeysOf(error).includes('code')
+    ? context.writeProperty(error, 'code', MAX_NAME_LENGTH)
+    : undefined;
+  return property === undefined ? '' : `,"props":{${property}}`;
 }
 
 /** Writes an error that stands for a value that cannot be stored: its kind, and its `message` where it has one. */

@@ -59,11 +59,11 @@ describe('a named lease', () => {
   });
 
   test('is renewed for as long as the work takes', async () => {
-    await holdfast.leases.withLease('long', { ttl: 150 }, async (lease) => {
+    await holdfast.leases.withLease('long', { ttl: 1_500 }, async (lease) => {
       const { rows } = await bed.sql.query(`SELECT held_until FROM holdfast.named_lease WHERE name = 'long'`);
       const first = (rows[0] as { held_until: Date }).held_until;
       await waitUntil(async () => {
-        const again = await bed.sql.query(`SELECT held_until > $1::timestamptz + interval '200 ms' AS later
+        const again = await bed.sql.query(`SELECT held_until > $1::timestamptz + interval '800 ms' AS later
           FROM holdfast.named_lease WHERE name = 'long'`, [first]); // prettier-ignore
         return (again.rows[0] as { later: boolean }).later;
       }, 'it was renewed several times');

@@ -276,6 +276,31 @@ test('code that returns while a step is waited for after the deadline does not e
   expect(ledger).toEqual(['undo charge', 'undo']);
 });
 
+test.each([
+  ['with something to undo', () => compensated('one'), ['one', 'undo one']],
+  ['with nothing to undo', () => runStep('one', () => note('one')), ['one']],
+])(
+  'a takeover after the deadline times out, though all that the code asks for is on record: %s',
+  async (what, step, expected) => {
+    const held = gate();
+    let isHeld = true;
+    scenario = async () => {
+      await step();
+      if (isHeld) await held.opened;
+      return 'too late';
+    };
+    const workflowId = `overdue ${what}`;
+    const handle = await holdfast.start(run, { workflowId, timeout: '1h' }, workflowId);
+    await waitUntil(async () => (await kindsOf(workflowId)).includes('step'), 'its step is on record');
+    isHeld = false;
+    await bed.sql.query(`UPDATE holdfast.workflow_status SET deadline = now() WHERE workflow_id = $1`, [workflowId]);
+    await takeAway(workflowId);
+    await expect(handle.result()).rejects.toMatchObject({ code: 'WORKFLOW_TIMEOUT' });
+    expect(ledger).toEqual(expected);
+    held.open();
+  },
+);
+
 test('a step that may have happened is not to be run again in a rollback: that is refused', async () => {
   const silent = gate();
   scenario = () => compensated('charge', () => silent.opened);

@@ -156,7 +156,7 @@ describe('C29: whatever is thrown, there is a text for it', () => {
     expect((stored(error) as Error).stack).toMatch(/cut by Holdfast/);
   });
 
-  test('an error that is too large as a whole keeps name, message and stack', () => {
+  test('an error that is too large as a whole keeps name, code, message and stack', () => {
     class TooMuchError extends AggregateError {
       override readonly name = 'TooMuchError';
       readonly code = 'E_MUCH';
@@ -165,9 +165,16 @@ describe('C29: whatever is thrown, there is a text for it', () => {
     const error = new TooMuchError(errors, 'too much');
     const back = stored(error) as Error;
     expect(encodeError(error).length).toBeLessThan(20_000);
-    expect(back).toMatchObject({ name: 'TooMuchError', message: 'too much' });
+    expect(back).toMatchObject({ name: 'TooMuchError', message: 'too much', code: 'E_MUCH' });
     expect(back.stack).toMatch(/too much/);
-    expect(droppedPropertiesOf(back)).toEqual(['errors', 'code']);
+    expect(droppedPropertiesOf(back)).toEqual(['errors']);
+  });
+
+  test('a code that is too long, or no text, is left out of an error that is too large as a whole', () => {
+    for (const code of ['x'.repeat(10_000), { deep: 1 }]) {
+      const back = decodeError(encodeError(Object.assign(new Error('m'), { code }), { maxBytes: 10 })) as Error;
+      expect(droppedPropertiesOf(back)).toEqual(['code']);
+    }
   });
 
   test('an error finds its place under any limit', () => {
