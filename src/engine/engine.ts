@@ -249,7 +249,7 @@ export class Engine implements ExecutionHost {
     switch (end.kind) {
       case 'completed':
         this.counters.outcomes[end.outcome.error === null ? 'success' : 'error'] += 1;
-        this.#waiter.settle(workflowId, end.outcome);
+        this.#waiter.settle(workflowId, end.outcome, end.sentAt);
         // Who waits here for an event of it waits in vain.
         this.arrivals.events.check([workflowId]);
         this.store.announceOutcome(workflowId);

@@ -28,7 +28,8 @@ import type { ArrivalWatches } from './watch.js';
 
 /** How an execution came to its end. */
 export type ExecutionEnd =
-  | { readonly kind: 'completed'; readonly outcome: Outcome }
+  /** `sentAt`: when that was sent to the store, by the monotonic clock. */
+  | { readonly kind: 'completed'; readonly outcome: Outcome; readonly sentAt: number }
   /** Ownership is lost: whoever waits here waits for what the owner records. */
   | { readonly kind: 'parked' }
   /** Unloaded until something comes that it waits for. */

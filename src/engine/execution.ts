@@ -108,9 +108,7 @@ export class Execution implements RunningExecution {
     return this.#departure.signal;
   }
 
-  onGone(callback: (reason: Error) => void): () => void {
-    return this.#departure.on(callback);
-  }
+  readonly onGone = (callback: (reason: Error) => void): (() => void) => this.#departure.on(callback);
 
   get ageMs(): number {
     return this.#open.ageMs;
@@ -407,7 +405,8 @@ export class Execution implements RunningExecution {
     // Also a step of an earlier execution that this one has not come to: its time was up before. A rollback says so itself.
     const mayBeOpen = this.leavesUnknown || (this.#rollback === undefined && hasOpenStep(this.#start.history));
     const outcome = mayBeOpen ? { ...found, attention: found.attention ?? 'OUTCOME_UNKNOWN' } : found;
-    return this.#end(reason, { kind: 'completed', outcome }, () => this.host.store.complete(this.ownership, outcome));
+    const end = { kind: 'completed', outcome, sentAt: this.runtime.now() } as const;
+    return this.#end(reason, end, () => this.host.store.complete(this.ownership, outcome));
   }
 
   continueWith(input: string): Promise<void> {

@@ -9,12 +9,20 @@ import { Unheard } from './unheard.js';
 interface Waiting {
   /** How many questions had been sent when it began to wait. Their answers may be older than it: of before a resume. */
   readonly since: number;
+  /** When it began, by the monotonic clock. */
+  readonly beganAt: number;
   readonly resolve: (outcome: Outcome) => void;
   readonly reject: (cause: unknown) => void;
 }
 
 /** Tells a waiter that it is no longer interested; returns how to take that back. */
 type OnGone = (callback: (reason: Error) => void) => () => void;
+
+/**
+ * Before so many milliseconds have passed, no outcome can have been recorded, and taken back by another transaction whose caller knows
+ * of it. It spares those a query who wait for a workflow that ends at once.
+ */
+const SOONEST_REWIND_MS = 1;
 
 /** IDs asked about in one query. */
 const MAX_IDS_PER_QUERY = 10_000;
@@ -66,6 +74,7 @@ export class OutcomeWaiter {
       const subscription: { forget?: (() => void) | undefined } = {};
       const waiting: Waiting = {
         since: this.#asked,
+        beganAt: this.#runtime.now(),
         resolve: (outcome) => {
           subscription.forget?.();
           resolve(outcome);
@@ -87,13 +96,16 @@ export class OutcomeWaiter {
     });
   }
 
-  /** An execution of this process recorded it. */
-  settle(workflowId: string, outcome: Outcome): void {
+  /**
+   * An execution of this process recorded it, by a write that was sent then. Who began to wait after that is not told, but looks: the answer
+   * may have been on its way for so long that a person has rewound the workflow since.
+   */
+  settle(workflowId: string, outcome: Outcome, sentAt: number): void {
     this.#unheard.heardOf([workflowId]);
-    const set = this.#waiting.get(workflowId);
-    if (set === undefined) return;
-    this.#waiting.delete(workflowId);
-    for (const { resolve } of set) resolve(outcome);
+    const told = (this.#waiting.get(workflowId) ?? []).filter(({ beganAt }) => beganAt <= sentAt + SOONEST_REWIND_MS);
+    for (const waiting of told) this.#forget(workflowId, waiting);
+    for (const { resolve } of told) resolve(outcome);
+    if (this.#waiting.has(workflowId)) this.check([workflowId]);
   }
 
   /** Somebody hints that these have outcomes; null: that any may have. */

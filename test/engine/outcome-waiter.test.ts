@@ -51,7 +51,7 @@ test('a thousand waiting handles cost one query a poll', async () => {
 test('an outcome that is handed over in time is never asked for', async () => {
   const { waiter, asked } = makeWaiter();
   const result = waiter.wait('w', { runsHere: true });
-  waiter.settle('w', { status: 'SUCCESS', output: '1', error: null });
+  waiter.settle('w', { status: 'SUCCESS', output: '1', error: null }, performance.now());
   expect((await result).output).toBe('1');
   await vi.advanceTimersByTimeAsync(2 * POLL_MS);
   expect(asked).toEqual([]);
@@ -61,7 +61,7 @@ test('what this process has just enqueued is not asked about, unless something h
   const { waiter, asked, found } = makeWaiter();
   for (const id of ['waits', 'hinted', 'ended', 'taken', 'forgotten']) waiter.willEnqueue(id);
   waiter.check(['hinted']);
-  waiter.settle('ended', { status: 'SUCCESS', output: '1', error: null });
+  waiter.settle('ended', { status: 'SUCCESS', output: '1', error: null }, performance.now());
   waiter.notEnqueued('taken');
   const waits = waiter.wait('waits', { runsHere: false });
   for (const id of ['hinted', 'ended', 'taken']) {
@@ -144,4 +144,19 @@ test('the answer to a question is not for who began to wait after it was sent: i
   answers[1]?.([{ ...outcome('w'), output: '"new"' } as FoundOutcome]);
   expect([(await first).output, (await second).output]).toEqual(['"old"', '"new"']);
   waiter.close();
+});
+
+// A reply of the completing write took so long that the workflow had been rewound: who waited for the new run was told the old outcome.
+test('who began to wait after an execution had sent its outcome is not told that one, but what is on record', async () => {
+  const { waiter, asked, found } = makeWaiter();
+  const before = waiter.wait('w', { runsHere: true });
+  const sentAt = performance.now();
+  await vi.advanceTimersByTimeAsync(100);
+  const after = waiter.wait('w', { runsHere: true });
+  found.set('w', { ...outcome('w'), output: '"new"' } as FoundOutcome);
+  waiter.settle('w', { status: 'SUCCESS', output: '"old"', error: null }, sentAt);
+  expect((await before).output).toBe('"old"');
+  await vi.advanceTimersByTimeAsync(1);
+  expect((await after).output).toBe('"new"');
+  expect(asked).toEqual([['w']]);
 });

@@ -187,7 +187,8 @@ export class Auditor {
     for (const [seq, result] of results) {
       if (seen.results.has(seq)) continue;
       seen.results.set(seq, result);
-      this.#judgeResult(workflow, seen, result);
+      // A cancellation with compensation writes the marker of the rollback itself.
+      if (result.kind !== 'rollback' || !isControlled) this.#judgeResult(workflow, seen, result);
     }
   }
 
@@ -203,6 +204,7 @@ export class Auditor {
     } else if (writer !== undefined && writer !== seen.token) {
       this.#violate('owner-writes', `${which} is of ${writer}, and ${seen.token} was the owner`);
     }
+    if (result.kind === 'rollback') this.#judgeDeadline(workflow, result.error);
     const intent = workflow.intents.get(result.seq);
     if (result.kind === 'sleep' && intent !== undefined && (intent.wakeAt ?? 0) > this.#world.now) {
       this.#violate('timers', `${which}, a sleep, ended ${String((intent.wakeAt ?? 0) - this.#world.now)} ms early`);
@@ -216,8 +218,9 @@ export class Auditor {
   }
 
   /** Whose work a result says that it is. */
-  #writerOf(workflowId: string, { kind, output, error }: ResultRow): string | undefined {
-    if (kind === 'step' && output !== null) return this.#tokenOfBody(output);
+  #writerOf(workflowId: string, { kind, name, output, error }: ResultRow): string | undefined {
+    // What became of an undoable one is found out, and may be the work of another execution.
+    if (kind === 'step' && name !== 'undoable' && output !== null) return this.#tokenOfBody(output);
     return kind === 'rollback' ? signatureIn(workflowId, { output, error }) : undefined;
   }
 
@@ -233,6 +236,7 @@ export class Auditor {
     }
     if (outcome === null) return;
     known.push({ ...outcome, from: this.#world.now, until: Infinity });
+    this.#judgeDeadline(workflow, outcome.error);
     if (!isTerminal(status)) this.#violate('one-outcome', `${workflowId} has an outcome and is ${status}`);
     if (isControlled || status === 'DEAD_LETTER') return;
     // A rollback ends with the error that it began with, whoever carries it out.
@@ -245,6 +249,12 @@ export class Auditor {
         `the outcome of ${workflowId} is of ${String(writer)}, not of ${String(seen.token)}`,
       );
     }
+  }
+
+  #judgeDeadline({ workflowId, deadline, results }: Workflow, error: string | null): void {
+    if (error?.includes(`"WorkflowTimeoutError"`) !== true || [...results.values()].some((row) => row.error === error))
+      return;
+    if ((deadline ?? Infinity) > this.#world.now) this.#violate('timers', `${workflowId} ran out of time too early`);
   }
 
   #isNew(workflowId: string, token: string): void {

@@ -5,6 +5,7 @@ import type { Fate } from './scenario.js';
 import type { Actor, World } from './world.js';
 
 /** What the network does, in milliseconds: a way takes up to a few of them; a connection that is given up shows soon, or never. */
+const SHORTEST_WAY_MS = 0.3;
 const LONGEST_WAY_MS = 3;
 const LONGEST_LATE_MS = 500;
 const HOLE_MS = { min: 320, max: 900 };
@@ -123,7 +124,7 @@ export class FaultyLink implements Link {
 
   #way(): number {
     // Most are short.
-    return this.#chance.next() ** 3 * LONGEST_WAY_MS + 0.01;
+    return SHORTEST_WAY_MS + this.#chance.next() ** 3 * LONGEST_WAY_MS;
   }
 
   #waitMs(): number {

@@ -31,6 +31,9 @@ export class Ledger {
   readonly #verifiedAt = new Map<string, number>();
   /** Bodies that began, by workflow and number. */
   readonly #begun = new Set<string>();
+  /** The last effect of each undoable step, by workflow and number. */
+  readonly #effects = new Map<string, string>();
+  readonly #undone = new Set<string>();
 
   constructor(parts: {
     readonly auditor: Auditor;
@@ -71,6 +74,22 @@ export class Ledger {
     }
     this.#bodies.push({ workflowId, seq, token });
     return `body ${String(this.#bodies.length - 1)}.`;
+  }
+
+  takesEffect(workflowId: string, seq: number, id: string): void {
+    this.#effects.set(`${workflowId} ${String(seq)}`, id);
+  }
+
+  effectOf(workflowId: string, seq: number): string | undefined {
+    return this.#effects.get(`${workflowId} ${String(seq)}`);
+  }
+
+  undoes(workflowId: string, id: string): void {
+    this.#undone.add(`${workflowId} ${id}`);
+  }
+
+  isUndone(workflowId: string, id: string): boolean {
+    return this.#undone.has(`${workflowId} ${id}`);
   }
 
   /** It may begin again, with the next attempt. */

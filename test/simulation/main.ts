@@ -20,10 +20,12 @@ async function main({ seed, seeds, mutant, quick }: SimulateCommand): Promise<nu
   // Where an error was made says nothing about where it happened, and takes time to find out.
   Error.stackTraceLimit = 0;
   const startedAt = performance.now();
+  const cpu = process.cpuUsage();
   const { counts, failure, seeds: runs } = await simulate(seed, seeds);
   const tookMs = performance.now() - startedAt;
+  const cpuMs = process.cpuUsage(cpu).user / 1_000;
   console.log(
-    `${String(runs)} schedules in ${(tookMs / 1_000).toFixed(1)} s, ${(runs / (tookMs / 1_000)).toFixed(0)} a second`,
+    `${String(runs)} schedules in ${(tookMs / 1_000).toFixed(1)} s, ${(runs / (tookMs / 1_000)).toFixed(0)} a second, ${(runs / (cpuMs / 1_000)).toFixed(0)} a second of a core`,
   );
   console.log(rendered(counts));
   if (failure !== undefined) {

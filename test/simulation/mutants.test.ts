@@ -5,6 +5,7 @@ import type { Bundle } from '../support/bundle.js';
 import { mutatedBundle } from './mutated-bundle.js';
 import { MUTANTS } from './mutants.js';
 import { MUTANT_VARIABLE } from './options.js';
+import { JUDGES } from './violations.js';
 
 const run = promisify(execFile);
 
@@ -19,13 +20,22 @@ beforeAll(async () => {
 });
 afterAll(() => bundle.remove());
 
-test.for(MUTANTS)('a library with the mistake $name is found out', { timeout: LIMIT_MS }, async ({ name, foundBy }) => {
-  const args = [bundle.program, '--mutant', name, '--seeds', String(SCHEDULES), '--quick'];
-  const found = (await run(process.execPath, args, { env: { ...process.env, [MUTANT_VARIABLE]: name } }).catch(
-    (error: unknown) => error,
-  )) as { readonly code?: number; readonly stdout: string };
-  expect(found.stdout).toMatch(new RegExp(`^  (${foundBy.join('|')}) after`, 'm'));
-  expect(found.code).toBe(1);
+test.for(MUTANTS)(
+  'a library with the mistake $name is found out',
+  { timeout: LIMIT_MS },
+  async ({ name, foundBy, seed = 1 }) => {
+    const args = [bundle.program, '--mutant', name, '--seed', String(seed), '--seeds', String(SCHEDULES), '--quick'];
+    const found = (await run(process.execPath, args, { env: { ...process.env, [MUTANT_VARIABLE]: name } }).catch(
+      (error: unknown) => error,
+    )) as { readonly code?: number; readonly stdout: string };
+    expect(found.stdout).toMatch(new RegExp(`^  (${foundBy.join('|')}) after`, 'm'));
+    expect(found.code).toBe(1);
+  },
+);
+
+test('each judge has a mutant to find', () => {
+  const finders = new Set<string>(MUTANTS.flatMap(({ foundBy }) => foundBy));
+  expect(JUDGES.filter((judge) => !finders.has(judge))).toEqual([]);
 });
 
 test('without any of them, the same copy is well', { timeout: LIMIT_MS }, async () => {

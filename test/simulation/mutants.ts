@@ -5,9 +5,11 @@ export interface Mutant {
   readonly name: string;
   /** At least one of these has to find it. */
   readonly foundBy: readonly Judge[];
+  /** From which schedule on it is found soon; 1 where it is found everywhere. */
+  readonly seed?: number;
 }
 
-export const MUTANTS = [
+export const MUTANTS: readonly Mutant[] = [
   { name: 'no-token', foundBy: ['owner-writes'] },
   { name: 'no-version', foundBy: ['ends'] },
   { name: 'check-apart', foundBy: ['ends', 'owner-writes'] },
@@ -16,15 +18,21 @@ export const MUTANTS = [
   { name: 'parked-tells-its-own', foundBy: ['same-outcome'] },
   { name: 'loss-not-sticky', foundBy: ['fencing'] },
   { name: 'checkpoint-not-atomic', foundBy: ['messages'] },
-  { name: 'heartbeat-revives', foundBy: ['fencing'] },
+  { name: 'heartbeat-revives', foundBy: ['fencing'], seed: 3_550 },
   { name: 'worker-clock', foundBy: ['takeovers'] },
   { name: 'token-reused', foundBy: ['owner-writes'] },
   { name: 'time-as-nonce', foundBy: ['messages', 'same-outcome', 'kept', 'ends'] },
-  { name: 'adopts-unseen', foundBy: ['fencing'] },
+  { name: 'adopts-unseen', foundBy: ['fencing'], seed: 170 },
   { name: 'wake-up-lost', foundBy: ['ends'] },
-] as const satisfies readonly Mutant[];
-
-export type MutantName = (typeof MUTANTS)[number]['name'];
+  { name: 'outcome-again', foundBy: ['one-outcome'] },
+  { name: 'version-stays', foundBy: ['versions'] },
+  { name: 'runs-twice', foundBy: ['bodies'] },
+  { name: 'sleep-ends-early', foundBy: ['timers'] },
+  { name: 'undoes-nothing', foundBy: ['rollbacks'] },
+  { name: 'no-limit', foundBy: ['limits'] },
+  { name: 'start-not-written', foundBy: ['kept'] },
+  { name: 'untyped-error', foundBy: ['errors'] },
+];
 
 /** A place of the library where mutants make their mistakes: in a copy of its sources that only the simulation runs. */
 export interface Patch {
@@ -78,7 +86,7 @@ export const PATCHES: readonly Patch[] = [
     find: 'if (!this.isRunning) return;\n      outcome = await failureOf(thrown, this.host.serializer);',
     replace: `if (IS(parked-tells-its-own) && !this.isRunning) {
         const outcome = await failureOf(thrown, this.host.serializer);
-        this.host.ended(this, { kind: 'completed', outcome });
+        this.host.ended(this, { kind: 'completed', outcome, sentAt: Infinity });
       }
       if (!this.isRunning) return;
       outcome = await failureOf(thrown, this.host.serializer);`,
@@ -126,5 +134,53 @@ export const PATCHES: readonly Patch[] = [
     file: 'store/memory/wake-ups.ts',
     find: 'db.wakeUps.add(waiterId);',
     replace: 'if (!IS(wake-up-lost)) db.wakeUps.add(waiterId);',
+  },
+  {
+    file: 'store/memory/complete.ts',
+    find: 'const workflow = owned(db, check);\n  if (workflow === undefined) {\n    const isMine',
+    replace: `const workflow = IS(outcome-again) ? db.workflows.get(check.workflowId) : owned(db, check);
+      if (workflow === undefined) {
+        const isMine`,
+  },
+  {
+    file: 'store/memory/complete.ts',
+    find: 'if (workflow.outcome !== null) throw',
+    replace: 'if (!IS(outcome-again) && workflow.outcome !== null) throw',
+  },
+  {
+    file: 'store/memory/record-result.ts',
+    find: 'workflow.recordVersion += 1;',
+    replace: 'if (!IS(version-stays)) workflow.recordVersion += 1;',
+  },
+  {
+    file: 'engine/step-attempts.ts',
+    find: 'const value = await host.runBody(context, { limit, failures });',
+    replace: `if (IS(runs-twice)) await host.runBody(context, { limit, failures });
+      const value = await host.runBody(context, { limit, failures });`,
+  },
+  {
+    file: 'engine/durable-calls.ts',
+    find: 'elapse(execution, remainingMs)',
+    replace: 'elapse(execution, IS(sleep-ends-early) ? remainingMs / 2 : remainingMs)',
+  },
+  {
+    file: 'engine/rollback.ts',
+    find: 'const found = [...execution.compensations.inReverse];',
+    replace: 'const found = IS(undoes-nothing) ? [] : [...execution.compensations.inReverse];',
+  },
+  {
+    file: 'store/memory/claim/pick-from-queue.ts',
+    find: 'const left = Math.min(share, room.slots,',
+    replace: 'const left = IS(no-limit) ? share : Math.min(share, room.slots,',
+  },
+  {
+    file: 'store/memory/start.ts',
+    find: 'db.workflows.set(request.workflowId,',
+    replace: "if (!IS(start-not-written) || request.workflowId !== 'w1') db.workflows.set(request.workflowId,",
+  },
+  {
+    file: 'engine/outcome-waiter.ts',
+    find: 'const error = new HoldfastClosedError(',
+    replace: 'const error = new (IS(untyped-error) ? TypeError : HoldfastClosedError)(',
   },
 ];

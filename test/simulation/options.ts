@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { mutantOf, numberOf } from '../campaigns/support/command-line.js';
-import { MUTANTS, type MutantName } from './mutants.js';
+import { MUTANTS } from './mutants.js';
 
 /** Set in the process that runs a mutant. */
 export const MUTANT_VARIABLE = 'HOLDFAST_SIMULATION_MUTANT';
@@ -8,7 +8,7 @@ export const MUTANT_VARIABLE = 'HOLDFAST_SIMULATION_MUTANT';
 export interface SimulateCommand {
   readonly seed: number;
   readonly seeds: number;
-  readonly mutant: MutantName | undefined;
+  readonly mutant: string | undefined;
   /** A failing scenario is not made smaller. */
   readonly quick: boolean;
 }

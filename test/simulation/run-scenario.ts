@@ -12,6 +12,7 @@ import { SeededRandom } from '../campaigns/support/seeded-random.js';
 import { Auditor } from './auditor.js';
 import { FaultyLink, type Weather } from './faulty-link.js';
 import { bodyOf, Ledger } from './ledger.js';
+import { judgeRollbacks } from './rollback-judge.js';
 import { judgeMessages, type Acknowledged } from './message-judge.js';
 import { workOf, type Act, type Fault, type PlannedWorkflow, type Scenario } from './scenario.js';
 import {
@@ -163,7 +164,7 @@ class ScenarioRun {
       this.#world.in(0, starter.actor, () => {
         // Who is killed while it starts something acknowledges nothing.
         this.#errorsOf(
-          starter.engine.start(definition, { workflowId }, [planned.program]).then(() => {
+          starter.engine.start(definition, startOptions(planned, workflowId), [planned.program, true]).then(() => {
             this.#acknowledged.workflows.push(workflowId);
             this.#observe(starter, workflowId);
           }),
@@ -172,9 +173,17 @@ class ScenarioRun {
     }
   }
 
-  async #enqueue({ program, queue }: PlannedWorkflow, workflowId: string): Promise<void> {
+  async #enqueue(planned: PlannedWorkflow, workflowId: string): Promise<void> {
     const { serializer } = this.#fixed;
-    const start = await prepareStart(CLIENT_DEFINITION, [program], {}, workflowId, serializer);
+    const { program, queue } = planned;
+    const args = [program, queue === null];
+    const start = await prepareStart(
+      CLIENT_DEFINITION,
+      args,
+      startOptions(planned, workflowId),
+      workflowId,
+      serializer,
+    );
     const request = await prepareEnqueue(start, queue ?? undefined, {}, serializer);
     const [answer] = await this.#client.queues.enqueue([request]);
     if (answer?.kind !== 'enqueued' && answer?.kind !== 'exists') {
@@ -193,6 +202,9 @@ class ScenarioRun {
     switch (act.act) {
       case 'cancel':
         await admin.cancel([workflowId], by, { error: cancelled, children: 'cancel', compensate: false });
+        break;
+      case 'undo':
+        await admin.cancel([workflowId], by, { error: cancelled, children: 'cancel', compensate: true });
         break;
       case 'resume':
         await admin.resume([workflowId], by);
@@ -250,6 +262,11 @@ class ScenarioRun {
             row.leaseUntil = Math.min(row.leaseUntil, this.#world.now);
           }
         }
+        break;
+      case 'twin':
+        // The newer one wins, and the older one is told at its next heartbeat.
+        actor.wasRobbed = true;
+        this.#join(executorId);
         break;
       case 'leave':
         this.#errorsOf(process.close());
@@ -310,6 +327,9 @@ class ScenarioRun {
     for (const workflowId of this.#acknowledged.workflows) {
       if (!this.#db.workflows.has(workflowId)) this.#violate('kept', `${workflowId} was acknowledged, and is gone`);
     }
+    judgeRollbacks(this.#db, this.#ledger, counts, (text) => {
+      this.#violate('rollbacks', text);
+    });
     judgeMessages(this.#db, this.#acknowledged, counts, (text) => {
       this.#violate('messages', text);
     });
@@ -413,6 +433,10 @@ const UNLIMITED = {
   rateLimit: null,
   keyRateLimit: null,
 };
+
+function startOptions({ timeoutMs }: PlannedWorkflow, workflowId: string): { workflowId: string; timeout?: number } {
+  return timeoutMs === null ? { workflowId } : { workflowId, timeout: timeoutMs };
+}
 
 function lengthOf(fault: Fault): number {
   switch (fault.fault) {

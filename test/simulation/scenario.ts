@@ -8,6 +8,11 @@ export type Call =
   | { readonly do: 'sleep'; readonly ms: number }
   | { readonly do: 'receive'; readonly topic: Topic; readonly ms: number }
   | { readonly do: 'send'; readonly to: number; readonly topic: Topic }
+  | { readonly do: 'undoable'; readonly ms: number }
+  /** What became of another workflow, of a higher number, so that they do not wait for each other. */
+  | { readonly do: 'outcome'; readonly of: number }
+  /** Reads the event that another workflow sets. */
+  | { readonly do: 'read'; readonly of: number; readonly ms: number }
   | { readonly do: 'event' }
   | { readonly do: 'value' }
   /** Whatever it throws is ignored, also the loss of ownership. */
@@ -22,6 +27,7 @@ export interface PlannedWorkflow {
   /** Which executor starts it, or `null`: it is enqueued. */
   readonly by: number | null;
   readonly queue: QueueName | null;
+  readonly timeoutMs: number | null;
   readonly program: Program;
 }
 
@@ -29,7 +35,7 @@ export type QueueName = 'one' | 'one-each';
 
 /** What somebody does from outside. */
 export type Act = { readonly at: number; readonly workflow: number } & (
-  | { readonly act: 'cancel' | 'resume' | 'prioritize' }
+  | { readonly act: 'cancel' | 'undo' | 'resume' | 'prioritize' }
   | { readonly act: 'rewind'; readonly toStep: number }
   | { readonly act: 'send'; readonly topic: Topic; readonly count: number }
 );
@@ -53,7 +59,7 @@ export type Fault = { readonly at: number; readonly process: number } & (
   | { readonly fault: 'pause'; readonly ms: number; readonly asleep: boolean }
   | { readonly fault: 'calls'; readonly fate: Fate; readonly count: number }
   | { readonly fault: 'slow-store'; readonly ms: number }
-  | { readonly fault: 'expire' | 'leave' | 'join' | 'wake' }
+  | { readonly fault: 'expire' | 'leave' | 'join' | 'twin' | 'wake' }
   | { readonly fault: 'set-clock'; readonly byMs: number }
 );
 
@@ -80,7 +86,7 @@ const { program } = fc.letrec<{ program: Program; call: Call; leaf: Call; nested
   leaf: fc.oneof<fc.MaybeWeightedArbitrary<Call>[]>(
     {
       weight: 8,
-      arbitrary: fc.record({ do: fc.constant('step'), ms: short, fails: fc.constantFrom(0, 0, 0, 0, 1, 2, 3) }),
+      arbitrary: fc.record({ do: fc.constant('step'), ms: short, fails: fc.constantFrom(0, 0, 0, 1, 2, 2, 3) }),
     },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('sleep'), ms: fc.constantFrom(0, 10, 100, 400) }) },
     {
@@ -88,6 +94,12 @@ const { program } = fc.letrec<{ program: Program; call: Call; leaf: Call; nested
       arbitrary: fc.record({ do: fc.constant('receive'), topic, ms: fc.constantFrom(0, 30, 300) }),
     },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('send'), to: fc.nat({ max: 3 }), topic }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('undoable'), ms: short }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant('outcome'), of: fc.nat({ max: 3 }) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({ do: fc.constant('read'), of: fc.nat({ max: 3 }), ms: fc.constantFrom(0, 50, 300) }),
+    },
     { weight: 1, arbitrary: fc.constantFrom<Call>({ do: 'event' }, { do: 'value' }) },
     { weight: 1, arbitrary: fc.constant<Call>({ do: 'fail' }) },
   ),
@@ -108,6 +120,7 @@ const workflow: fc.Arbitrary<PlannedWorkflow> = fc.record({
   at: fc.integer({ min: 0, max: 150 }),
   by: fc.constantFrom(0, 0, 1, 1, 2, null),
   queue: fc.constantFrom<QueueName | null>(null, null, 'one', 'one-each'),
+  timeoutMs: fc.constantFrom(null, null, null, null, 100, 400),
   program,
 });
 
@@ -117,7 +130,7 @@ const act = fc.oneof<fc.MaybeWeightedArbitrary<Act>[]>(
     weight: 3,
     arbitrary: fc.record({
       ...place,
-      act: fc.constantFrom('cancel' as const, 'resume' as const, 'prioritize' as const),
+      act: fc.constantFrom<'cancel' | 'undo' | 'resume' | 'prioritize'>('cancel', 'undo', 'resume', 'prioritize'),
     }),
   },
   { weight: 2, arbitrary: fc.record({ ...place, act: fc.constant('rewind'), toStep: fc.nat({ max: 4 }) }) },
@@ -152,7 +165,15 @@ const fault = fc.oneof<fc.MaybeWeightedArbitrary<Fault>[]>(
     arbitrary: fc.record({
       ...where,
       fault: fc.constant('calls'),
-      fate: fc.constantFrom<Fate>('request-lost', 'reply-lost', 'reply-lost', 'late', 'hole', 'slow-reply'),
+      fate: fc.constantFrom<Fate>(
+        'request-lost',
+        'reply-lost',
+        'reply-lost',
+        'late',
+        'hole',
+        'slow-reply',
+        'slow-reply',
+      ),
       count: fc.integer({ min: 1, max: 6 }),
     }),
   },
@@ -161,7 +182,7 @@ const fault = fc.oneof<fc.MaybeWeightedArbitrary<Fault>[]>(
     weight: 3,
     arbitrary: fc.record({
       ...where,
-      fault: fc.constantFrom('expire' as const, 'leave' as const, 'join' as const, 'wake' as const),
+      fault: fc.constantFrom<'expire' | 'leave' | 'join' | 'twin' | 'wake'>('expire', 'leave', 'join', 'twin', 'wake'),
     }),
   },
   {
@@ -188,14 +209,19 @@ export function workOf(calls: Program): number {
     switch (call.do) {
       case 'step':
         return sum + (call.ms + 25) * (call.fails + 1);
+      case 'undoable':
+        // It is undone as well.
+        return sum + 2 * call.ms + 25;
       case 'sleep':
       case 'receive':
+      case 'read':
         return sum + call.ms;
       case 'all':
         return sum + call.branches.reduce((most, branch) => most + workOf(branch), 0);
       case 'child':
       case 'ignore':
         return sum + workOf(call.program);
+      case 'outcome':
       case 'send':
       case 'event':
       case 'value':

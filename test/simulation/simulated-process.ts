@@ -25,8 +25,8 @@ import type { Counts } from './violations.js';
 import type { VirtualRuntime } from './virtual-runtime.js';
 
 export const LEASE_MS = 300;
-export const POLL_MS = 120;
-const SUSPEND_AFTER_MS = 80;
+export const POLL_MS = 200;
+const SUSPEND_AFTER_MS = 160;
 const SHUTDOWN_MS = 50;
 const APP_VERSION = 'v1';
 

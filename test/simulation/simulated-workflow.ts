@@ -4,11 +4,13 @@ import {
   type StepDefinition,
   type WorkflowDefinition,
 } from '../../src/engine/definitions.js';
-import { callChild, durableSleep, recordValue } from '../../src/engine/durable-calls.js';
-import { receiveMessage, recordEvent, sendMessage } from '../../src/engine/durable-messages.js';
+import { awaitOutcome, callChild, durableSleep, recordValue } from '../../src/engine/durable-calls.js';
+import { readEvent, receiveMessage, recordEvent, sendMessage } from '../../src/engine/durable-messages.js';
 import type { RunningExecution } from '../../src/engine/execution-host.js';
+import type { RunningAttempt } from '../../src/engine/running-attempt.js';
 import { currentScope, requireDurable } from '../../src/engine/scope.js';
 import { sleep } from '../../src/engine/timer.js';
+import type { Reconciliation } from '../../src/api/reconciliation.js';
 import { codeOf } from '../../src/errors/error-code.js';
 import type { Call, Program } from './scenario.js';
 import type { ProcessParts } from './simulated-process.js';
@@ -24,12 +26,12 @@ export function workflowIdOf(index: number): string {
 
 /** A workflow that does what its input says, and returns what it got. */
 export function simulatedWorkflow(parts: ProcessParts): WorkflowDefinition {
-  const step = simulatedStep(parts);
+  const steps = { step: simulatedStep(parts), undoable: undoableStep(parts) };
   const definition: WorkflowDefinition = workflowDefinition(
     'simulated',
-    async (program: unknown) => {
+    async (program: unknown, mayWait: unknown) => {
       const execution = requireDurable('A simulated workflow');
-      const run = new SimulatedRun(parts, execution, definition, step);
+      const run = new SimulatedRun(parts, execution, definition, { ...steps, mayWait: mayWait === true });
       const got = await run.program(program as Program);
       return { got, by: signatureOf(execution) };
     },
@@ -43,18 +45,24 @@ function signatureOf({ workflowId, ownership }: RunningExecution): string {
   return `made by ${ownership.token} for ${workflowId};`;
 }
 
+interface Means {
+  readonly step: StepDefinition;
+  readonly undoable: StepDefinition;
+  readonly mayWait: boolean;
+}
+
 class SimulatedRun {
   readonly #parts: ProcessParts;
   readonly #execution: RunningExecution;
   readonly #definition: WorkflowDefinition;
-  readonly #step: StepDefinition;
+  readonly #how: Means;
   #sent = 0;
 
-  constructor(parts: ProcessParts, execution: RunningExecution, definition: WorkflowDefinition, step: StepDefinition) {
+  constructor(parts: ProcessParts, execution: RunningExecution, definition: WorkflowDefinition, how: Means) {
     this.#parts = parts;
     this.#execution = execution;
     this.#definition = definition;
-    this.#step = step;
+    this.#how = how;
   }
 
   async program(program: Program): Promise<unknown[]> {
@@ -67,14 +75,14 @@ class SimulatedRun {
     const execution = this.#execution;
     switch (call.do) {
       case 'step': {
-        const value = (await execution.runStep(this.#step, undefined, [call.ms, call.fails])) as string;
+        const value = (await execution.runStep(this.#how.step, undefined, [call.ms, call.fails])) as string;
         this.#parts.ledger.handed(execution.workflowId, execution.ownership.token, value);
         return value;
       }
       case 'all':
         return Promise.all(call.branches.map((branch) => this.program(branch)));
       case 'child':
-        return callChild(execution, this.#definition, [call.program], {});
+        return callChild(execution, this.#definition, [call.program, this.#how.mayWait], {});
       case 'sleep':
         await durableSleep(execution, { ms: call.ms });
         return 'slept';
@@ -82,6 +90,12 @@ class SimulatedRun {
         return (await receiveMessage(execution, call.topic, call.ms)) ?? 'nothing';
       case 'send':
         return this.#send(workflowIdOf(call.to), call.topic);
+      case 'undoable':
+        return execution.runStep(this.#how.undoable, undefined, [call.ms]);
+      case 'outcome':
+        return this.#outcomeOf(call.of);
+      case 'read':
+        return this.#read(call.of, call.ms);
       case 'event':
         await recordEvent(execution, 'event', execution.ownership.epoch);
         return 'set';
@@ -95,6 +109,27 @@ class SimulatedRun {
         }
       case 'fail':
         throw new SimulatedError(`failed, ${signatureOf(execution)}`);
+    }
+  }
+
+  /** Of a workflow that is to wait for another one in a queue of one slot, both may be in it. */
+  async #outcomeOf(index: number): Promise<unknown> {
+    const own = Number(/^w(\d+)/.exec(this.#execution.workflowId)?.[1]);
+    if (index <= own || !this.#how.mayWait) return 'not asked';
+    return this.#unless(awaitOutcome(this.#execution, workflowIdOf(index)));
+  }
+
+  #read(index: number, ms: number): Promise<unknown> {
+    return this.#unless(readEvent(this.#execution, { workflowId: workflowIdOf(index), key: 'event' }, ms));
+  }
+
+  /** What is thrown is recorded, so replays see the same. */
+  async #unless(called: Promise<unknown>): Promise<unknown> {
+    try {
+      return (await called) ?? 'nothing';
+    } catch (error) {
+      this.#execution.assertRunning();
+      return codeOf(error) ?? 'failed';
     }
   }
 
@@ -115,10 +150,9 @@ class SimulatedRun {
 
 function simulatedStep({ ledger, runtime, actor }: ProcessParts): StepDefinition {
   const body = async (ms: unknown, fails: unknown): Promise<string> => {
-    const scope = currentScope();
-    if (scope?.step === undefined) throw new TypeError('A body has a step.');
-    const { seq, attempt } = scope.step;
-    const { workflowId, ownership } = scope.execution;
+    const { step, execution } = scopeOfBody();
+    const { seq, attempt } = step;
+    const { workflowId, ownership } = execution;
     const { token } = ownership;
     const id = ledger.begin(actor, { workflowId, seq, token, attempt });
     if (Number(ms) > 0) await sleep(runtime, Number(ms));
@@ -129,4 +163,33 @@ function simulatedStep({ ledger, runtime, actor }: ProcessParts): StepDefinition
     return id;
   };
   return stepDefinition('step', body, { retries: { maxAttempts: 3, initialDelay: 20, jitter: true } });
+}
+
+/** Has its effect at once, and takes it back when the workflow is rolled back. What became of an interrupted one can be found out. */
+function undoableStep({ ledger, runtime, actor }: ProcessParts): StepDefinition {
+  const body = async (ms: unknown): Promise<string> => {
+    const { step, execution } = scopeOfBody();
+    const { workflowId, ownership } = execution;
+    const { seq, attempt } = step;
+    const id = ledger.begin(actor, { workflowId, seq, token: ownership.token, attempt });
+    ledger.takesEffect(workflowId, seq, id);
+    if (Number(ms) > 0) await sleep(runtime, Number(ms));
+    return id;
+  };
+  const reconcile = (): Promise<Reconciliation> => {
+    const { step, execution } = scopeOfBody();
+    const result = ledger.effectOf(execution.workflowId, step.seq);
+    return Promise.resolve(result === undefined ? { didNotHappen: true } : { happened: true, result });
+  };
+  const compensate = async (result: unknown, ms: unknown): Promise<void> => {
+    if (Number(ms) > 0) await sleep(runtime, Number(ms));
+    ledger.undoes(scopeOfBody().execution.workflowId, String(result));
+  };
+  return stepDefinition('undoable', body, { reconcile, compensate });
+}
+
+function scopeOfBody(): { readonly step: RunningAttempt; readonly execution: RunningExecution } {
+  const scope = currentScope();
+  if (scope?.step === undefined) throw new TypeError('A body has a step.');
+  return { step: scope.step, execution: scope.execution };
 }

@@ -10,6 +10,8 @@ const ONE_IN: Partial<Record<keyof Counts, number>> = {
   versionConflicts: 50,
   messages: 20,
   rewinds: 20,
+  rollbacks: 20,
+  timeouts: 20,
 };
 
 /** What there was too little of. */

@@ -16,6 +16,7 @@ export const JUDGES = [
   'bodies',
   'timers',
   'messages',
+  'rollbacks',
   'limits',
   'takeovers',
   'kept',
@@ -39,6 +40,8 @@ export interface Counts {
   versionConflicts: number;
   messages: number;
   rewinds: number;
+  rollbacks: number;
+  timeouts: number;
   crashes: number;
   pauses: number;
   /** Bodies that began in a process that did not know yet that it had lost the workflow, and could not. */
@@ -59,6 +62,8 @@ export function newCounts(): Counts {
     versionConflicts: 0,
     messages: 0,
     rewinds: 0,
+    rollbacks: 0,
+    timeouts: 0,
     crashes: 0,
     pauses: 0,
     lateBodies: 0,

@@ -1,0 +1,63 @@
+import type { MemoryDatabase } from '../../src/store/memory/memory-database.js';
+import type { Workflow } from '../../src/store/memory/tables.js';
+import type { Ledger } from './ledger.js';
+import type { Counts } from './violations.js';
+
+/** What a workflow has done is undone when it fails, and stays when it does not. */
+export function judgeRollbacks(
+  db: MemoryDatabase,
+  ledger: Ledger,
+  counts: Counts,
+  violate: (text: string) => void,
+): void {
+  for (const workflow of db.workflows.values()) {
+    if (workflow.outcome?.error?.includes('"WorkflowTimeoutError"') === true) counts.timeouts += 1;
+    const marker = [...workflow.results.values()].find(({ kind }) => kind === 'rollback');
+    if (marker === undefined) {
+      const isLeft = workflow.status === 'ERROR' && doneBy(workflow, Infinity).length > 0;
+      if (isLeft) violate(`${workflow.workflowId} has failed, and what it has done is left`);
+      continue;
+    }
+    counts.rollbacks += 1;
+    // A plain cancellation ends it where it is. The end of a rollback is no act.
+    if (db.audit.get(workflow.workflowId)?.at(-1)?.statusAfter === 'CANCELLED') continue;
+    judgeRollback(workflow, marker.recordVersion, ledger, violate);
+  }
+}
+
+function judgeRollback(workflow: Workflow, begunAt: number, ledger: Ledger, violate: (text: string) => void): void {
+  const { workflowId, intents, results, status } = workflow;
+  if (status !== 'ERROR' && status !== 'CANCELLED') violate(`${workflowId} was rolled back, and is ${status}`);
+  const undone: number[] = [];
+  for (const intent of [...intents.values()].sort((one, other) => one.seq - other.seq)) {
+    if (!('undoes' in intent) || intent.undoes === null) continue;
+    const result = results.get(intent.seq);
+    if (result === undefined) violate(`compensation ${String(intent.seq)} of ${workflowId} has not run`);
+    else if (
+      undone.some((seq) => seq < (intent.undoes ?? -1) && isDone(workflow, seq) && isDone(workflow, intent.undoes))
+    ) {
+      const versions = [...undone, intent.undoes].map((seq) => results.get(seq)?.recordVersion ?? 0);
+      if (versions.some((version, index) => index > 0 && version > (versions[index - 1] ?? 0))) {
+        violate(`${workflowId} was undone in the order ${JSON.stringify([...undone, intent.undoes])}`);
+      }
+    }
+    undone.push(intent.undoes);
+  }
+  for (const { seq, output } of doneBy(workflow, begunAt)) {
+    const id = /body \d+\./.exec(output ?? '')?.[0] ?? '';
+    if (!undone.includes(seq)) violate(`step ${String(seq)} of ${workflowId} is not to be undone`);
+    else if (!ledger.isUndone(workflowId, id)) violate(`step ${String(seq)} of ${workflowId} was not undone`);
+  }
+}
+
+function isDone({ results }: Workflow, seq: number | null): boolean {
+  return seq !== null && typeof results.get(seq)?.output === 'string';
+}
+
+/** Undoable steps that are on record from before that version. */
+function doneBy({ results }: Workflow, version: number): { readonly seq: number; readonly output: string | null }[] {
+  return [...results.values()].filter(
+    ({ kind, name, output, recordVersion }) =>
+      kind === 'step' && name === 'undoable' && output !== null && recordVersion < version,
+  );
+}
