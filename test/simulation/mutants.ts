@@ -83,13 +83,11 @@ export const PATCHES: readonly Patch[] = [
   },
   {
     file: 'engine/execution.ts',
-    find: 'if (!this.isRunning) return;\n      outcome = await failureOf(thrown, this.host.serializer);',
-    replace: `if (IS(parked-tells-its-own) && !this.isRunning) {
-        const outcome = await failureOf(thrown, this.host.serializer);
+    find: 'if (!this.isRunning || this.#isTimedOut || (deadlineInMs ?? 1) <= 0) return;',
+    replace: `if (IS(parked-tells-its-own) && !this.isRunning && outcome.error !== null) {
         this.host.ended(this, { kind: 'completed', outcome, sentAt: Infinity });
       }
-      if (!this.isRunning) return;
-      outcome = await failureOf(thrown, this.host.serializer);`,
+      if (!this.isRunning || this.#isTimedOut || (deadlineInMs ?? 1) <= 0) return;`,
   },
   {
     file: 'engine/execution.ts',
@@ -127,8 +125,8 @@ export const PATCHES: readonly Patch[] = [
   },
   {
     file: 'engine/engine.ts',
-    find: 'return this.runtime.now() - sentAt < this.#executor.lateMs ||',
-    replace: 'return IS(adopts-unseen) || this.runtime.now() - sentAt < this.#executor.lateMs ||',
+    find: 'if (this.runtime.now() - sentAt < this.#executor.lateMs) return true;',
+    replace: 'if (IS(adopts-unseen) || this.runtime.now() - sentAt < this.#executor.lateMs) return true;',
   },
   {
     file: 'store/memory/wake-ups.ts',
