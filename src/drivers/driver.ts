@@ -46,6 +46,21 @@ export interface DriverTransaction extends SqlExecutor {
    */
   readonly client: unknown;
   /**
+   * Runs a last statement and commits, in one round trip: COMMIT is sent before the statement's reply has come. If the statement
+   * fails, nothing is committed. Its rows are not read. Waits for the statements before it; the body must return then.
+   * Undefined where the connection is the caller's or a pooler's.
+   *
+   * @throws DatabaseError when the server refused the statement or COMMIT; ConnectionLostError: whether it has committed is unknown,
+   * and the server may still be about to get both.
+   */
+  readonly commitWith:
+    | ((
+        text: string,
+        parameters: readonly SqlParameter[],
+        options: StatementOptions & { readonly prepare: string },
+      ) => Promise<void>)
+    | undefined;
+  /**
    * Cuts the connection, for a body that may go on using the client although its transaction is to end: back in the pool, the
    * connection would run its statements outside of any transaction, or in somebody else's. The server rolls back.
    */
@@ -79,7 +94,9 @@ export interface Driver extends SqlExecutor {
   /**
    * Runs `body` in one transaction: commits when it returns, rolls back when it throws. When the connection breaks this
    * may reject while `body` is still running; what that sends from then on is refused and changes nothing.
-   * @throws ConnectionLostError when the reply to COMMIT did not arrive: the outcome is unknown.
+   * BEGIN may be sent with the body's first statement.
+   * @throws ConnectionLostError when the reply to COMMIT did not arrive: the outcome is unknown. ConnectionUnavailableError when no
+   * transaction could be begun, even if the body has thrown what came of that.
    */
   transaction<Result>(
     body: (transaction: DriverTransaction) => Promise<Result>,

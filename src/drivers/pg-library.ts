@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 
 import { DriverConfigurationError } from '../errors/database-errors.js';
+import type { PgLastStatement } from './pg-last-statement.js';
 import type { ServerNotice } from './session.js';
 import type { TextDecoder } from './sql-values.js';
 
@@ -29,6 +30,8 @@ export interface PgConnection {
     config: PgStatement,
     callback: (error: Error | null | undefined, result: PgResult | readonly PgResult[]) => void,
   ): unknown;
+  /** Sends what is a query of its own kind. */
+  query(query: PgLastStatement): unknown;
   on(event: 'error' | 'end', listener: (error: Error) => void): unknown;
   on(event: 'notice', listener: (notice: ServerNotice) => void): unknown;
   on(event: 'notification', listener: (message: { channel: string; payload?: string | undefined }) => void): unknown;

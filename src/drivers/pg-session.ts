@@ -1,4 +1,6 @@
 import type { SqlParameter, SqlRow } from './driver.js';
+import { DatabaseError } from '../errors/database-errors.js';
+import { statementFailure } from './failures.js';
 import type { PgConnection, PgResult } from './pg-library.js';
 import {
   assertCommitted,
@@ -9,6 +11,8 @@ import {
   SET_SESSION_MODES,
   type Session,
   type SessionTraits,
+  TransactionNotBegun,
+  type TransactionRunner,
   type TransactionStart,
 } from './session.js';
 import { decoderOf, encodeArray } from './sql-values.js';
@@ -16,7 +20,21 @@ import { decoderOf, encodeArray } from './sql-values.js';
 /** Passed with each statement, so that type parsers which the application registered do not reach our rows. */
 const TYPES = { getTypeParser: decoderOf };
 
-type Watch = () => () => void;
+export type Watch = () => () => void;
+
+/** A transaction from BEGIN on. */
+export interface PgOpening {
+  /** Whether there is something to roll back. */
+  readonly isBegun: boolean;
+  /** Why BEGIN was refused, where that was not waited for. */
+  readonly refusal: Error | undefined;
+  /** See {@link TransactionRunner}; resolves with the last command's tag. */
+  readonly commitWith?: (text: string, parameters: readonly SqlParameter[], statementName: string) => Promise<string>;
+  /** Called when the transaction is over. */
+  end(): void;
+}
+
+const WAITED_FOR: PgOpening = { isBegun: true, refusal: undefined, end: () => undefined };
 
 /** A connection of `pg`; where it comes from and goes to is up to the subclass. */
 export abstract class PgSession implements Session {
@@ -48,20 +66,52 @@ export abstract class PgSession implements Session {
 
   async transaction<Result>(
     start: TransactionStart,
-    body: (client: unknown, runner: Pick<Session, 'run'>) => Promise<Result>,
+    body: (client: unknown, runner: TransactionRunner) => Promise<Result>,
     watch: Watch,
   ): Promise<Result> {
-    const first = start.first === undefined ? '' : `; ${start.first}`;
-    await this.#control(`BEGIN ${start.modes}${first}`, watch);
-    let result: Result;
+    const begun = this.begin(start, watch);
+    const opening = begun instanceof Promise ? await begun : begun;
+    const progress = { isCommitted: false };
+    const { commitWith } = opening;
+    const runner: TransactionRunner =
+      commitWith === undefined
+        ? this
+        : {
+            run: (...statement) => this.run(...statement),
+            commitWith: async (...statement) => {
+              assertCommitted(await commitWith(...statement));
+              progress.isCommitted = true;
+            },
+          };
     try {
-      result = await body(this.#connection, this);
+      const result = await this.#runBody(
+        opening,
+        () => body(this.#connection, runner),
+        () => progress.isCommitted,
+        watch,
+      );
+      // Nothing was sent, or everything is over.
+      if (!progress.isCommitted && opening.isBegun) assertCommitted(await this.#control('COMMIT', watch));
+      return result;
     } catch (error) {
-      await this.#rollBack(watch);
+      throw opening.refusal === undefined ? error : new TransactionNotBegun(opening.refusal);
+    } finally {
+      opening.end();
+    }
+  }
+
+  async #runBody<Result>(
+    opening: PgOpening,
+    body: () => Promise<Result>,
+    isCommitted: () => boolean,
+    watch: Watch,
+  ): Promise<Result> {
+    try {
+      return await body();
+    } catch (error) {
+      if (opening.isBegun && !isCommitted()) await this.#rollBack(watch);
       throw error;
     }
-    assertCommitted(await this.#control('COMMIT', watch));
-    return result;
   }
 
   destroy(cause: Error): void {
@@ -73,6 +123,18 @@ export abstract class PgSession implements Session {
   /** The connection is somebody else's from here on. */
   protected stopListening(): void {
     this.#connection.off('notice', this.#onNotice);
+  }
+
+  /** Begins a transaction. */
+  protected begin({ modes, settings }: TransactionStart, watch: Watch): PgOpening | Promise<PgOpening> {
+    return this.#control([`BEGIN ${modes}`, ...settings].join('; '), watch).then(
+      () => WAITED_FOR,
+      async (error: unknown) => {
+        // A setting that is refused leaves a transaction that has failed.
+        if (statementFailure(error) instanceof DatabaseError) await this.#rollBack(watch);
+        throw error;
+      },
+    );
   }
 
   /** Finds out what the session is, and sets it up where it is ours alone. */

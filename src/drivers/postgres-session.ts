@@ -8,8 +8,8 @@ import {
   PROBE_SESSION,
   readTraits,
   SET_SESSION_MODES,
-  type Session,
   type SessionTraits,
+  type TransactionRunner as Runner,
   type TransactionStart,
   UNKNOWN_TRAITS,
 } from './session.js';
@@ -110,7 +110,7 @@ export class PostgresSession implements PoolableSession {
 
   async transaction<Result>(
     start: TransactionStart,
-    body: (client: unknown, runner: Pick<Session, 'run'>) => Promise<Result>,
+    body: (client: unknown, runner: Runner) => Promise<Result>,
     watch: () => () => void,
   ): Promise<Result> {
     let stop = watch();
@@ -124,12 +124,16 @@ export class PostgresSession implements PoolableSession {
         try {
           // Sent ahead of the body's first statement, and so without a round trip of its own: what it failed with aborts
           // the transaction, and is what is reported.
-          const first = start.first === undefined ? undefined : sendAhead(transaction, start.first);
+          const first = start.settings.length === 0 ? undefined : sendAhead(transaction, start.settings.join('; '));
           stop();
           const result = await body(transaction, {
             run: (...statement) => runner.track(this.#run(transaction, ...statement)),
           });
           await first;
+          // Not waited for here, so that it costs no round trip of its own: the library's COMMIT, written right behind it, finds no
+          // transaction. The library's cannot be relied upon. It is a prepared statement, and when the server does not know that, be
+          // it behind a pooler or after DEALLOCATE, the library sends it again in what is an aborted transaction by then, and takes the
+          // server's answer, which is ROLLBACK, for a success.
           done = { result, commit: sendAhead(transaction, 'COMMIT') };
         } finally {
           stop();
@@ -192,12 +196,7 @@ function send(
   return sql.unsafe(text, values, { prepare, simple: !prepare && values.length === 0 }).raw();
 }
 
-/**
- * Sends COMMIT without waiting for it, so that it costs no round trip of its own: the library's COMMIT, written right
- * behind it, finds no transaction. The library's cannot be relied upon. It is a prepared statement, and when the server
- * does not know that, be it behind a pooler or after DEALLOCATE, the library sends it again in what is an aborted
- * transaction by then, and takes the server's answer, which is ROLLBACK, for a success.
- */
+/** Sends a statement at once, before anything that is sent after this call. */
 function sendAhead(sql: PostgresStatements, text: string): Promise<Results> {
   const sent = send(sql, text, [], false);
   // A query is sent when someone looks at its outcome.

@@ -14,38 +14,50 @@ export type RunStatement = (
  */
 export class SerialTransaction implements DriverTransaction {
   readonly client: unknown;
+  readonly commitWith: DriverTransaction['commitWith'];
   readonly destroy: (cause: Error) => void;
   readonly #run: RunStatement;
   #last: Promise<unknown> = Promise.resolve();
+  #open = 0;
   #isOver = false;
 
-  constructor(client: unknown, run: RunStatement, destroy: (cause: Error) => void) {
+  constructor(
+    client: unknown,
+    run: RunStatement,
+    destroy: (cause: Error) => void,
+    commitWith: DriverTransaction['commitWith'],
+  ) {
     this.client = client;
     this.#run = run;
     this.destroy = destroy;
+    this.commitWith = commitWith && ((...statement) => this.#inTurn(() => commitWith(...statement)));
   }
 
   readonly query = <Row extends SqlRow>(
     text: string,
     parameters?: readonly SqlParameter[],
     options?: StatementOptions,
-  ): Promise<readonly Row[]> => {
-    const turn = this.#last.then(async () => {
-      // The connection may be another transaction's by now, and the statement would become part of that.
-      if (this.#isOver) throw new ConnectionUnavailableError('The transaction is over, nothing was sent.');
-      return (await this.#run(text, parameters, options)) as unknown as readonly Row[];
-    });
-    this.#last = turn.catch(() => undefined);
+  ): Promise<readonly Row[]> =>
+    this.#inTurn(async () => (await this.#run(text, parameters, options)) as unknown as readonly Row[]);
+
+  #inTurn<Result>(send: () => Promise<Result>): Promise<Result> {
+    const turn = this.#open++ === 0 ? this.#send(send) : this.#last.then(() => this.#send(send));
+    const done = (): void => {
+      this.#open -= 1;
+    };
+    this.#last = turn.then(done, done);
     return turn;
-  };
+  }
+
+  async #send<Result>(send: () => Promise<Result>): Promise<Result> {
+    // The connection may be another transaction's by now, and the statement would become part of that.
+    if (this.#isOver) throw new ConnectionUnavailableError('The transaction is over, nothing was sent.');
+    return send();
+  }
 
   /** Waits for what the body has sent and not waited for, so that it is part of the transaction. */
   async settled(): Promise<void> {
-    let last: Promise<unknown> | undefined;
-    while (last !== this.#last) {
-      last = this.#last;
-      await last;
-    }
+    while (this.#open > 0) await this.#last;
   }
 
   /** Refuses whatever is sent, or has not had its turn. */

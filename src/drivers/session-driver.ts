@@ -15,7 +15,13 @@ import { DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_STATEMENT_TIMEOUT_MS, type DriverOp
 import { isPreparedStatementMismatch, statementFailure } from './failures.js';
 import { listen, type OpenListener } from './listener.js';
 import { SerialTransaction } from './serial-transaction.js';
-import type { Session, SessionSource, TransactionStart } from './session.js';
+import {
+  type Session,
+  type SessionSource,
+  TransactionNotBegun,
+  type TransactionRunner,
+  type TransactionStart,
+} from './session.js';
 
 const NO_PARAMETERS: readonly SqlParameter[] = [];
 const NO_OPTIONS: StatementOptions = {};
@@ -68,7 +74,7 @@ export class SessionDriver implements Driver {
     try {
       // SET does not reach every server connection behind a pooler, nor is the session of a caller's pool ours to set.
       const rows = session.traits.hasHostileDefaults
-        ? await this.#runTransaction(session, startOf({}), statement.timeoutMs, (_client, run) => run(statement))
+        ? await this.#runTransaction(session, startOf({}), statement.timeoutMs, (_client, { run }) => run(statement))
         : await this.#run(session, session, statement);
       return rows as readonly Row[];
     } finally {
@@ -83,7 +89,8 @@ export class SessionDriver implements Driver {
     const session = this.#acquireIdle() ?? (await this.#acquire(this.#connectTimeoutMs));
     let current: SerialTransaction | undefined;
     try {
-      return await this.#runTransaction(session, startOf(options), this.#statementTimeoutMs, async (client, run) => {
+      return await this.#runTransaction(session, startOf(options), this.#statementTimeoutMs, async (client, runs) => {
+        const { run, commitWith } = runs;
         const transaction = new SerialTransaction(
           client,
           (text, parameters, statementOptions) =>
@@ -91,6 +98,8 @@ export class SessionDriver implements Driver {
           (cause) => {
             session.destroy(cause);
           },
+          commitWith &&
+            ((text, parameters, statementOptions) => commitWith(this.#statement(text, parameters, statementOptions))),
         );
         current = transaction;
         try {
@@ -188,7 +197,7 @@ export class SessionDriver implements Driver {
     session: Session,
     start: TransactionStart,
     timeoutMs: number,
-    body: (client: unknown, run: (statement: Statement) => Promise<SqlRow[]>) => Promise<Result>,
+    body: (client: unknown, runs: TransactionRuns) => Promise<Result>,
   ): Promise<Result> {
     // Whatever the body throws is the caller's, whether it looks like a failure of the connection or not.
     const bodyErrors: unknown[] = [];
@@ -197,10 +206,13 @@ export class SessionDriver implements Driver {
         start,
         async (client, runner) => {
           try {
-            return await body(client, async (statement) => {
-              // A mismatch would abort the transaction, too late for a second try.
-              const name = session.traits.isPooled ? undefined : statement.name;
-              return this.#run(session, runner, { ...statement, name });
+            return await body(client, {
+              run: async (statement) => {
+                // A mismatch would abort the transaction, too late for a second try.
+                const name = session.traits.isPooled ? undefined : statement.name;
+                return this.#run(session, runner, { ...statement, name });
+              },
+              commitWith: this.#commitsWith(session, runner),
             });
           } catch (error) {
             bodyErrors.push(error);
@@ -212,9 +224,28 @@ export class SessionDriver implements Driver {
       assertKept(session);
       return result;
     } catch (error) {
+      if (error instanceof TransactionNotBegun) throw notBegun(session, error.cause);
       if (bodyErrors.length > 0) throw bodyErrors[0];
       throw sessionFailure(session, error);
     }
+  }
+
+  #commitsWith(session: Session, { commitWith }: TransactionRunner): TransactionRuns['commitWith'] {
+    if (commitWith === undefined || !this.#canPrepare) return undefined;
+    return async ({ text, parameters, name, timeoutMs }) => {
+      if (name === undefined) throw new TypeError('What commits has to be prepared.');
+      const stop = this.#watch(session, timeoutMs);
+      try {
+        await commitWith(text, parameters, name);
+        assertKept(session);
+      } catch (error) {
+        // The body has done away with them (DEALLOCATE). Nothing took effect, and another session has them.
+        if (isPreparedStatementMismatch(error)) session.destroy(asLost(error));
+        throw sessionFailure(session, error);
+      } finally {
+        stop();
+      }
+    };
   }
 
   /** Destroys the session when time is up; what is in flight on it then rejects. */
@@ -233,6 +264,23 @@ export class SessionDriver implements Driver {
 /** A reply that came with a notice which makes it worth nothing; see `lossByNotice`. */
 function assertKept(session: Session): void {
   if (session.destroyedBy instanceof ConnectionLostError) throw session.destroyedBy;
+}
+
+/** How a transaction's statements are run. */
+interface TransactionRuns {
+  readonly run: (statement: Statement) => Promise<SqlRow[]>;
+  readonly commitWith: ((statement: Statement) => Promise<void>) | undefined;
+}
+
+function asLost(cause: unknown): ConnectionLostError {
+  return new ConnectionLostError('The session has lost its prepared statements, and was given up.', { cause });
+}
+
+/** What passes is a connection that could not be had: nothing took effect. */
+function notBegun(session: Session, cause: unknown): Error {
+  const failure = sessionFailure(session, cause);
+  if (!(failure instanceof ConnectionLostError)) return failure;
+  return new ConnectionUnavailableError('The connection broke at BEGIN: nothing took effect.', { cause: failure });
 }
 
 /** Classifies a failure, and takes a session with an unknown state out of use. */
@@ -256,6 +304,6 @@ function startOf(options: TransactionOptions): TransactionStart {
   if (marker !== undefined) settings.push(`SET LOCAL holdfast.transaction = '${marker.replace(/[^\w-]/g, '')}'`);
   return {
     modes: `ISOLATION LEVEL ${isolation} ${access}`,
-    first: settings.length === 0 ? undefined : settings.join('; '),
+    settings,
   };
 }

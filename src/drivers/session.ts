@@ -22,10 +22,11 @@ export interface Session {
   /**
    * Runs `body` between BEGIN and COMMIT, and rolls back what it throws. `watch` is called around what the session does
    * itself (begin and end), with a function that stops watching.
+   * @throws TransactionNotBegun, whatever `body` threw, when BEGIN was refused after `body` had been called.
    */
   transaction<Result>(
     begin: TransactionStart,
-    body: (client: unknown, runner: Pick<Session, 'run'>) => Promise<Result>,
+    body: (client: unknown, runner: TransactionRunner) => Promise<Result>,
     watch: () => () => void,
   ): Promise<Result>;
   /** Cuts the connection, whatever it is doing. What is in flight rejects. Idempotent. */
@@ -38,8 +39,26 @@ export interface Session {
 export interface TransactionStart {
   /** What follows BEGIN, in upper case: letters and spaces only. */
   readonly modes: string;
-  /** A statement to run first inside it. */
-  readonly first: string | undefined;
+  /** Statements to run first inside it. */
+  readonly settings: readonly string[];
+}
+
+/** What runs the statements of a transaction. */
+export interface TransactionRunner extends Pick<Session, 'run'> {
+  /**
+   * Runs a prepared statement, whose rows are not read, and commits, both in one round trip; if the statement fails, there is no
+   * COMMIT. Undefined where the session is the caller's or a pooler's. The body must return then.
+   */
+  readonly commitWith?: (text: string, parameters: readonly SqlParameter[], statementName: string) => Promise<void>;
+}
+
+/** BEGIN was refused, for this cause: the session is destroyed, and nothing of the transaction took effect. */
+export class TransactionNotBegun extends Error {
+  override readonly name = 'TransactionNotBegun';
+
+  constructor(cause: unknown) {
+    super('BEGIN was refused.', { cause });
+  }
 }
 
 /** Where sessions come from. */

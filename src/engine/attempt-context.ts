@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { StepTimeoutError } from '../errors/step-errors.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { EventToAdd } from '../store/event-to-add.js';
-import { EventBuffer } from './event-buffer.js';
+import { EventBuffer, NO_EVENTS } from './event-buffer.js';
 import type { RunningAttempt } from './running-attempt.js';
 
 /** What an attempt needs of the execution around it. */
@@ -14,8 +14,6 @@ export interface AttemptSurroundings {
   /** Where it is not made of the step's number and name. */
   readonly idempotencyKey?: string;
 }
-
-export const NO_EVENTS: readonly EventToAdd[] = [];
 
 /** One attempt. Its signal and key are made when somebody asks: most bodies use neither. */
 export class AttemptContext implements RunningAttempt {

@@ -4,6 +4,8 @@ import type { EventToAdd } from '../store/event-to-add.js';
 /** All payloads, topics and keys of one attempt together, in bytes: they are one statement, and in memory until then. */
 const MAX_BYTES = 16 * 2 ** 20;
 
+export const NO_EVENTS: readonly EventToAdd[] = [];
+
 type Slot =
   { readonly kind: 'pending'; readonly done: Promise<void> } | { readonly kind: 'ready'; readonly event: EventToAdd };
 
@@ -52,8 +54,12 @@ export class EventBuffer {
   }
 
   /** All of them, once their payloads are encoded. */
-  async take(): Promise<readonly EventToAdd[]> {
+  take(): readonly EventToAdd[] | Promise<readonly EventToAdd[]> {
     this.#isTaken = true;
+    return this.#slots.length === 0 ? NO_EVENTS : this.#take();
+  }
+
+  async #take(): Promise<readonly EventToAdd[]> {
     const pending = this.#slots.flatMap((slot) => (slot?.kind === 'pending' ? [slot.done] : []));
     if (pending.length > 0) await Promise.allSettled(pending);
     return this.#slots.flatMap((slot) => (slot?.kind === 'ready' ? [slot.event] : []));

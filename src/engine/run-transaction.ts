@@ -2,9 +2,8 @@ import type { RecordedStep, StepRecord } from '../store/store.js';
 import type { OpenTransaction, TransactionJob } from '../store/transaction-store.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
 import type { EventToAdd } from '../store/event-to-add.js';
-import { NO_EVENTS } from './attempt-context.js';
 import { elapsedSince } from './elapsed.js';
-import { EventBuffer } from './event-buffer.js';
+import { EventBuffer, NO_EVENTS } from './event-buffer.js';
 import type { RunningExecution } from './execution-host.js';
 import type { RunningAttempt } from './running-attempt.js';
 import { TransactionEndedError } from '../errors/transaction-errors.js';
@@ -167,8 +166,9 @@ class TransactionCall {
       body: async (open) => {
         const buffer = new EventBuffer();
         value = await this.#runBody(attempt, run, open, buffer);
-        events = await buffer.take();
-        return this.#recordOf(value, events, attempt, run);
+        const taken = buffer.take();
+        events = taken instanceof Promise ? await taken : taken;
+        return await this.#recordOf(value, events, attempt, run);
       },
     };
     const answer = await execution.write(execution.host.transactions.run(job));
@@ -203,21 +203,23 @@ class TransactionCall {
       resolve(runInScope(scope, () => body.apply(this.#self, this.#args)));
     });
     const user = { isSettled: false };
-    const settled = running.finally(() => {
-      user.isSettled = true;
-    });
-    settled.catch(() => undefined);
     let forget: (() => void) | undefined;
-    const gone = new Promise<never>((_, reject) => {
-      forget = this.#execution.onGone(reject);
-    });
-    gone.catch(() => undefined);
     try {
-      return await Promise.race([run.limit(running), gone]);
+      // One promise for all that may end it: a race of several costs a promise and two callbacks for each.
+      return await new Promise((resolve, reject) => {
+        const settle = (): void => {
+          user.isSettled = true;
+        };
+        running.then(settle, settle);
+        forget = this.#execution.onGone(reject);
+        const limited = run.limit(running);
+        if (limited instanceof Promise) limited.then(resolve, reject);
+        else resolve(limited);
+      });
     } catch (error) {
       // One that has thrown has settled, or is about to.
       await Promise.resolve();
-      if (!user.isSettled) open.abandon(why.asError(error), settled);
+      if (!user.isSettled) open.abandon(why.asError(error), running);
       throw error;
     } finally {
       forget?.();
@@ -240,7 +242,7 @@ class TransactionCall {
         output: typeof encoded === 'string' ? encoded : await encoded,
         error: null,
         attempts: attempt,
-        attemptErrors: await encodeFailures(this.#execution, failures),
+        attemptErrors: failures.length === 0 ? null : await encodeFailures(this.#execution, failures),
         childId: null,
         elapsedMs: elapsedSince(this.#execution.runtime, this.startedAt),
         events,

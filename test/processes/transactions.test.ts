@@ -35,7 +35,8 @@ afterAll(async () => {
   await bed.close();
 });
 
-const CHECKPOINT = /checkpoint_transaction/;
+/** Sent in one packet with COMMIT. */
+const CHECKPOINT = /(?:checkpoint|conclude)_transaction/;
 const COMMIT = /^COMMIT$/i;
 /** Frozen processes keep their locks for so long. */
 const IDLE_TIMEOUT_MS = 700;
@@ -83,18 +84,23 @@ test('killed in the body: nothing of it stays, and the next owner pays', async (
   await expectPaidOnce(workflowId, 2);
 });
 
-const KILLS: readonly [point: string, at: RegExp, fault: ProxyFault, bodies: number][] = [
-  ['before the server got the checkpoint', CHECKPOINT, { do: 'black-hole' }, 2],
-  ['after the checkpoint, before its reply', CHECKPOINT, { do: 'black-hole', afterForwarding: true }, 2],
-  ['before the server got COMMIT', COMMIT, { do: 'black-hole' }, 2],
-  ['after COMMIT, before its reply', COMMIT, { do: 'black-hole', afterForwarding: true }, 1],
+/** More than what travels in one packet with COMMIT. */
+const PADDING = 2_000;
+
+const KILLS: readonly [point: string, padding: number, at: RegExp, fault: ProxyFault, bodies: number][] = [
+  ['before the server got checkpoint and COMMIT', 0, CHECKPOINT, { do: 'black-hole' }, 2],
+  ['after checkpoint and COMMIT, before their reply', 0, CHECKPOINT, { do: 'black-hole', afterForwarding: true }, 1],
+  ['before the server got a long checkpoint', PADDING, CHECKPOINT, { do: 'black-hole' }, 2],
+  ['after a long checkpoint, before its reply', PADDING, CHECKPOINT, { do: 'black-hole', afterForwarding: true }, 2],
+  ['before the server got its COMMIT', PADDING, COMMIT, { do: 'black-hole' }, 2],
+  ['after its COMMIT, before its reply', PADDING, COMMIT, { do: 'black-hole', afterForwarding: true }, 1],
 ];
 
-test.each(KILLS)('C9 killed %s: paid once', async (_, at, fault, bodies) => {
+test.each(KILLS)('C9 killed %s: paid once', async (_, padding, at, fault, bodies) => {
   const workflowId = nextId();
   const victim = await launch(`killed ${workflowId}`, { viaProxy: true });
   const body = victim.hold('pay');
-  void victim.start('paying', workflowId, LONG_IDLE_TIMEOUT_MS).catch(() => undefined);
+  void victim.start('paying', workflowId, LONG_IDLE_TIMEOUT_MS, padding).catch(() => undefined);
   await body.arrived;
   const held = proxy.arm(fault, at);
   body.release();
@@ -115,7 +121,7 @@ test.each(['in the body', 'between the checkpoint and COMMIT'] as const)(
     const workflowId = nextId();
     const victim = await launch(`paused ${workflowId}`, { viaProxy: true, lease: 1_500 });
     const body = victim.hold('pay');
-    void victim.start('paying', workflowId, IDLE_TIMEOUT_MS).catch(() => undefined);
+    void victim.start('paying', workflowId, IDLE_TIMEOUT_MS, PADDING).catch(() => undefined);
     await body.arrived;
     if (point === 'in the body') victim.freeze();
     else {
@@ -134,6 +140,23 @@ test.each(['in the body', 'between the checkpoint and COMMIT'] as const)(
     await expectBooks(workflowId, 2, bed.sql);
   },
 );
+
+test('paused while checkpoint and COMMIT are on their way: they commit, and the takeover goes on from there', async () => {
+  const workflowId = nextId();
+  const victim = await launch(`paused ${workflowId}`, { viaProxy: true, lease: 1_500 });
+  const body = victim.hold('pay');
+  void victim.start('paying', workflowId, IDLE_TIMEOUT_MS).catch(() => undefined);
+  await body.arrived;
+  const held = proxy.arm({ do: 'delay', delayMs: 300 }, CHECKPOINT);
+  body.release();
+  await held.happened;
+  victim.freeze();
+  const survivor = await launch(`survivor ${workflowId}`);
+  await expectPaidOnce(workflowId, 1);
+  victim.thaw();
+  expect(await victim.result(workflowId)).toBe(await survivor.result(workflowId));
+  await expectBooks(workflowId, 1, bed.sql);
+});
 
 test('paused in a body whose lock nobody else wants: the takeover waits for nothing', async () => {
   const workflowId = nextId();
@@ -177,7 +200,7 @@ test.each(['in the body', 'between its completion and COMMIT'] as const)(
     const application = front.connectionString(other.url);
     const victim = await launch(`paused ${workflowId}`, { application, lease: 1_500 });
     const body = victim.hold('pay');
-    void victim.start('paying', workflowId, IDLE_TIMEOUT_MS).catch(() => undefined);
+    void victim.start('paying', workflowId, IDLE_TIMEOUT_MS, PADDING).catch(() => undefined);
     await body.arrived;
     if (point === 'in the body') victim.freeze();
     else {

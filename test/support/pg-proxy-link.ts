@@ -15,6 +15,8 @@ export type ProxyFault =
   | { readonly do: 'drop-reply'; readonly reset?: boolean; readonly keep?: boolean }
   /** The connection is cut; the server never sees the statement. */
   | { readonly do: 'cut-before'; readonly reset?: boolean }
+  /** The server executes what stands before the statement in the same packet; then the connection is cut. */
+  | { readonly do: 'cut-inside'; readonly reset?: boolean }
   /** The connection stays open and carries nothing any more. The statement itself still gets through if so asked. */
   | { readonly do: 'black-hole'; readonly afterForwarding?: boolean }
   /** The statement, and what follows it on the connection, is held back. */
@@ -35,6 +37,7 @@ export interface Arming {
   readonly report: (hit: ProxyHit) => void;
 }
 
+const FLUSH = Buffer.from([0x48, 0, 0, 0, 4]);
 const SSL_REQUEST = 80877103;
 const GSS_REQUEST = 80877104;
 const CANCEL_REQUEST = 80877102;
@@ -71,7 +74,7 @@ export class ProxyLink {
   #toClient: Promise<void> = Promise.resolve();
   /** Messages that do nothing yet: until Sync, Flush or a simple query, the server need not see them. */
   #batch: Buffer[] = [];
-  #batchStatements: ProxyStatement[] = [];
+  #batchStatements: { readonly statement: ProxyStatement; readonly end: number }[] = [];
   #isStarted = false;
   #isBlackHole = false;
   #isClosed = false;
@@ -170,14 +173,17 @@ export class ProxyLink {
       }
       case 'E': {
         const statement = this.#portals.get(readText(message, 5).value);
-        if (statement !== undefined) this.#batchStatements.push(statement);
+        if (statement !== undefined) this.#batchStatements.push({ statement, end: this.#batch.length });
         return;
       }
       case 'D':
       case 'C':
         return;
       case 'Q':
-        this.#batchStatements.push({ sql: readText(message, 5).value, statementName: '', connectionId: this.#id });
+        this.#batchStatements.push({
+          statement: { sql: readText(message, 5).value, statementName: '', connectionId: this.#id },
+          end: this.#batch.length,
+        });
         break;
     }
     this.#sendBatch(type === 'Q' || type === 'S');
@@ -185,17 +191,20 @@ export class ProxyLink {
 
   #sendBatch(endsWithReady: boolean): void {
     const batch = this.#batch.splice(0);
-    let hit: { arming: Arming; statement: ProxyStatement } | undefined;
-    for (const statement of this.#batchStatements.splice(0)) {
+    let hit: { arming: Arming; statement: ProxyStatement; earlier: number } | undefined;
+    let earlier = 0;
+    for (const { statement, end } of this.#batchStatements.splice(0)) {
       const arming = this.#events.onStatement(statement);
-      if (arming !== undefined) hit ??= { arming, statement };
+      if (arming !== undefined) hit ??= { arming, statement, earlier };
+      earlier = end;
     }
     const repliesBefore = this.#owed;
     if (endsWithReady) this.#owed++;
     if (hit?.arming.fault.do === 'drop-reply') {
       this.#swallow = { ...hit, after: repliesBefore, reset: hit.arming.fault.reset ?? false, failed: false };
     }
-    this.#forward(batch, hit?.arming, hit?.statement);
+    const isInside = hit?.arming.fault.do === 'cut-inside';
+    this.#forward(isInside ? batch.slice(0, hit?.earlier) : batch, hit?.arming, hit?.statement);
   }
 
   #forward(messages: Buffer[], arming: Arming | undefined, statement: ProxyStatement | undefined): void {
@@ -212,6 +221,13 @@ export class ProxyLink {
       if (fault?.do === 'black-hole') {
         this.blackHole();
         if (fault.afterForwarding !== true) return;
+      }
+      if (fault?.do === 'cut-inside') {
+        // What it says to Flush it says when it has executed what stands before.
+        this.#server.once('data', () => {
+          this.cut(fault.reset ?? false);
+        });
+        messages.push(FLUSH);
       }
       if (fault?.do === 'delay') await pause(fault.delayMs);
       await this.#write(this.#server, Buffer.concat(messages));

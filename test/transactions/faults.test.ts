@@ -43,7 +43,8 @@ async function start(
 }
 const effects = async () => (await bed.sql.query('SELECT id FROM effect')).rowCount;
 const isCommit = /^COMMIT$/i;
-const isCheckpoint = /checkpoint_transaction/;
+/** The record, which `pg` gets in one packet with COMMIT. */
+const isCheckpoint = /(?:checkpoint|conclude)_transaction/;
 
 describe.each(['pg', 'postgres'] as const)('with %s', (library) => {
   let holdfast: Holdfast;
@@ -58,11 +59,23 @@ describe.each(['pg', 'postgres'] as const)('with %s', (library) => {
     await sql?.end({ timeout: 1 });
   });
 
+  const isOnePacket = library === 'pg';
   test.each([
     ['COMMIT is done and its reply is lost', isCommit, { do: 'drop-reply', reset: true }, 1],
     ['the connection breaks before COMMIT arrives', isCommit, { do: 'cut-before' }, 2],
     ['the connection breaks before the checkpoint arrives', isCheckpoint, { do: 'cut-before' }, 2],
-    ['the reply to the checkpoint is lost', isCheckpoint, { do: 'drop-reply', reset: true }, 2],
+    [
+      'the connection breaks between the checkpoint and COMMIT',
+      isCommit,
+      { do: isOnePacket ? 'cut-inside' : 'cut-before' },
+      2,
+    ],
+    [
+      'the reply to the checkpoint is lost',
+      isCheckpoint,
+      { do: 'drop-reply', reset: true },
+      isOnePacket ? 1 : undefined,
+    ],
   ] as const)('C9 %s: it takes effect exactly once', async (_, statement, fault, expectedRuns) => {
     let runs = 0;
     const armed = gate<ReturnType<PgProxy['arm']>>();
@@ -75,9 +88,10 @@ describe.each(['pg', 'postgres'] as const)('with %s', (library) => {
       });
       return [value, await runStep('after', () => Promise.resolve('after'))];
     });
-    expect(await result).toEqual([expectedRuns, 'after']);
+    expect(await result).toEqual([expectedRuns ?? runs, 'after']);
     expect((await armed.opened).hits).toBe(1);
-    expect(runs).toBe(expectedRuns);
+    // Undefined: COMMIT may have arrived or not.
+    expect(runs).toBe(expectedRuns ?? runs);
     expect(await effects()).toBe(1);
     const { rows } = await bed.sql.query(
       'SELECT epoch::int, attempts FROM holdfast.workflow_status WHERE workflow_id = $1',

@@ -233,7 +233,7 @@ describe.each(LIBRARIES)('with %s', (library) => {
           lateStatement = 'unsafe' in client ? Promise.resolve(client.unsafe(text)) : client.query(text);
           await lateStatement;
         },
-        { timeout: 50 },
+        { timeout: 500 },
       ).catch((reason: unknown) => reason);
       late.open();
       await waitUntil(() => lateStatement !== undefined, 'the late statement is sent');

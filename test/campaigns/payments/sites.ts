@@ -30,10 +30,10 @@ interface StatementSite {
 /** The first that fits. A compensation has the name of its step. */
 const STATEMENTS: readonly StatementSite[] = [
   { site: 'intent', calls: /\brecord_intent/, about: 'charge' },
-  { site: 'compensation', calls: /\bcheckpoint_/, about: 'compensation' },
-  { site: 'reserve', calls: /\bcheckpoint_/, about: 'reserve' },
-  { site: 'confirm', calls: /\bcheckpoint_/, about: 'confirm' },
-  { site: 'record', calls: /\bcheckpoint_/, about: 'charge' },
+  { site: 'compensation', calls: /\b(?:checkpoint|conclude)_/, about: 'compensation' },
+  { site: 'reserve', calls: /\b(?:checkpoint|conclude)_/, about: 'reserve' },
+  { site: 'confirm', calls: /\b(?:checkpoint|conclude)_/, about: 'confirm' },
+  { site: 'record', calls: /\b(?:checkpoint|conclude)_/, about: 'charge' },
   { site: 'relay', calls: /\bsettle_events/, about: undefined },
 ];
 
@@ -49,6 +49,7 @@ export class StatementSites {
     }
     const found = STATEMENTS.find(({ calls, about }) => calls.test(text) && isAbout(values, about));
     if (found === undefined) return undefined;
+    // conclude_transaction is sent together with COMMIT.
     if (!text.includes('checkpoint_transaction')) return found.site;
     this.#open.set(connection, found.site);
     return undefined;

@@ -1,4 +1,15 @@
-import { bounded, call, EVERYWHERE, type Operation, orAgain, OWNED, plain, ROLLING, write } from './operation.js';
+import {
+  bounded,
+  call,
+  callProcedure,
+  EVERYWHERE,
+  type Operation,
+  orAgain,
+  OWNED,
+  plain,
+  ROLLING,
+  write,
+} from './operation.js';
 import type { Scene, SceneKind } from './scenes.js';
 
 const OWNERS: readonly SceneKind[] = [...OWNED, ...ROLLING];
@@ -124,6 +135,26 @@ export const EXECUTIONS: readonly Operation[] = [
         const [row] = await call<{ checkpoint_transaction: string }>(ask, 'checkpoint_transaction', args);
         return row?.checkpoint_transaction === '{"answer":"recorded"}' ? 'through' : 'refused';
       });
+    },
+  },
+  {
+    label: 'a checkpoint that is sent with COMMIT',
+    scenes: OWNED,
+    run: async (ask, s) => {
+      await ask(`SELECT set_config('holdfast.transaction', 'marker', false)`);
+      return bounded(async () => {
+        const args = ['marker', ...owner(s, 'concluded'), 30, 'pay', '"paid"', 1, null, 0];
+        await callProcedure(ask, 'conclude_transaction', args);
+        return 'through';
+      });
+    },
+  },
+  {
+    label: 'a decision what became of a transaction',
+    scenes: OWNED,
+    run: (ask, s) => {
+      const [id, token, version, nonce] = owner(s, 'settled');
+      return plain(ask, 'settle_transaction', [id, token, version, 31, nonce]);
     },
   },
   {

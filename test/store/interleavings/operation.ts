@@ -34,6 +34,12 @@ export async function call<R extends Row = Row>(ask: Ask, name: string, paramete
   return ask<R>(`SELECT * FROM @${name}(${places})`, parameters);
 }
 
+export async function callProcedure(ask: Ask, name: string, parameters: readonly unknown[]): Promise<void> {
+  calledFunctions.add(name);
+  const places = parameters.map((_, index) => `$${String(index + 1)}`).join(', ');
+  await ask(`CALL @${name}(${places})`, parameters);
+}
+
 /** Of a function that answers with a refusal, or with nothing. */
 export async function write(ask: Ask, name: string, parameters: readonly unknown[]): Promise<Tried> {
   return bounded(async () => {

@@ -1,5 +1,5 @@
 import type { DataSourceAdapter } from '../../../api/data-source.js';
-import { replyOf, type SourceOptions, type SourceTransaction, type TransactionSource } from './source.js';
+import { MARKER, replyOf, type SourceOptions, type SourceTransaction, type TransactionSource } from './source.js';
 import { isPassing, sqlStateOf } from './sql-state.js';
 
 /** What BEGIN says of it in transactions of our own connections. */
@@ -18,7 +18,7 @@ export class AdapterSource implements TransactionSource {
   }
 
   async run<Result>(options: SourceOptions, work: (open: SourceTransaction) => Promise<Result>): Promise<Result> {
-    const { isolation, readOnly, idleTimeoutMs, marker } = options;
+    const { isolation, readOnly, idleTimeoutMs } = options;
     let result: { readonly value: Result } | undefined;
     let first: { readonly failure: unknown } | undefined;
     await this.#adapter.transaction(
@@ -30,7 +30,7 @@ export class AdapterSource implements TransactionSource {
         const open = new AdapterTransaction(this.#adapter, client);
         await open.reply(
           PREPARE,
-          JSON.stringify({ marker, idle: `${String(Math.max(1, Math.ceil(idleTimeoutMs)))}ms` }),
+          JSON.stringify({ marker: MARKER, idle: `${String(Math.max(1, Math.ceil(idleTimeoutMs)))}ms` }),
         );
         try {
           result = { value: await work(open) };

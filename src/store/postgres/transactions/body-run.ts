@@ -1,4 +1,4 @@
-import { ConnectionLostError } from '../../../errors/database-errors.js';
+import { ConnectionLostError, ConnectionUnavailableError } from '../../../errors/database-errors.js';
 import { HoldfastError } from '../../../errors/holdfast-error.js';
 import type { StepRecord } from '../../store.js';
 import type { TransactionJob } from '../../transaction-store.js';
@@ -15,7 +15,7 @@ export class BodyRun {
   readonly #job: TransactionJob;
   #hasBegun = false;
   /** Set when it was the body that threw. */
-  #thrown: { readonly isAlive: boolean } | undefined;
+  #thrown: { readonly error: unknown; readonly isAlive: boolean } | undefined;
 
   constructor(job: TransactionJob) {
     this.#job = job;
@@ -27,7 +27,8 @@ export class BodyRun {
       return await this.#job.body(open);
     } catch (error) {
       // What libraries throw on a connection that broke has no name in common: the connection is asked.
-      this.#thrown = { isAlive: (sqlStateOf(error) !== undefined && !isPassing(error)) || (await open.isAlive()) };
+      const isAlive = (sqlStateOf(error) !== undefined && !isPassing(error)) || (await open.isAlive());
+      this.#thrown = { error, isAlive };
       throw error;
     }
   }
@@ -36,7 +37,10 @@ export class BodyRun {
   endOf(error: unknown): TryEnd {
     if (error instanceof NotRecorded) return endOfCheckpoint(error);
     if (isConflict(error)) return { kind: 'again', because: 'conflict', error };
-    if (!this.#hasBegun && isPassing(error)) return { kind: 'again', because: 'unavailable', error };
+    // BEGIN travels with the body's first statement: what that failed with was not the body's doing.
+    const isNotBegun =
+      !this.#hasBegun || (error instanceof ConnectionUnavailableError && error !== this.#thrown?.error);
+    if (isNotBegun && isPassing(error)) return { kind: 'again', because: 'unavailable', error };
     if (this.#thrown === undefined ? this.#hasBegun && isOfTheConnection(error) : !this.#thrown.isAlive) {
       return { kind: 'again', because: 'connection-lost', error };
     }

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { TransactionEndedError } from '../../../errors/transaction-errors.js';
 import type { EventToAdd } from '../../event-to-add.js';
 import type { Denied, Ownership, StepRecord } from '../../store.js';
@@ -32,21 +31,20 @@ export class CompletedTransactions {
     this.#options = options;
   }
 
-  async oneTry(job: TransactionJob, begin: (marker: string) => SourceOptions): Promise<TryEnd> {
+  async oneTry(job: TransactionJob, begin: SourceOptions): Promise<TryEnd> {
     const { source, completions, verify } = this.#options;
     const key = await this.#options.keyOf(job.ownership, job.seq);
     if (key === undefined) return LOST;
-    const marker = randomUUID();
     const body = new BodyRun(job);
     try {
       if (!(await this.#enter(job.ownership, key))) return LOST;
-      const answer = await source.run(begin(marker), async (open): Promise<TransactionAnswer> => {
+      const answer = await source.run(begin, async (open): Promise<TransactionAnswer> => {
         const known = await completions.begin(open, key);
         if (known.answer !== 'run') return answerOf(known, job);
         const record = await body.run(open);
         // Another database cannot check ownership in the statement that writes; this leaves as little between them as can be.
         if (!(await verify(job.ownership))) throw new Fenced();
-        await this.#record(open, key, marker, record);
+        await this.#record(open, key, record);
         return { kind: 'to-record', record, isOwn: true };
       });
       return { kind: 'settled', answer };
@@ -68,12 +66,11 @@ export class CompletedTransactions {
     if (key === undefined) return LOST;
     try {
       if (!(await this.#enter(ownership, key))) return LOST;
-      const marker = randomUUID();
       const known = await ask(source, (open) => completions.begin(open, key));
       if (known.answer !== 'run') return { kind: 'settled', answer: answerOf(known, record) };
       await source.run(
-        { isolation: 'read committed', readOnly: false, idleTimeoutMs: DECIDING_IDLE_TIMEOUT_MS, marker },
-        (open) => this.#record(open, key, marker, record),
+        { isolation: 'read committed', readOnly: false, idleTimeoutMs: DECIDING_IDLE_TIMEOUT_MS },
+        (open) => this.#record(open, key, record),
       );
       return { kind: 'settled', answer: { kind: 'to-record', record, isOwn: true } };
     } catch (error) {
@@ -108,10 +105,10 @@ export class CompletedTransactions {
     return true;
   }
 
-  async #record(open: SourceTransaction, key: CompletionKey, marker: string, record: StepRecord): Promise<void> {
+  async #record(open: SourceTransaction, key: CompletionKey, record: StepRecord): Promise<void> {
     let isRecorded: boolean;
     try {
-      isRecorded = await this.#options.completions.record(open, key, marker, record);
+      isRecorded = await this.#options.completions.record(open, key, record);
     } catch (error) {
       if (sqlStateOf(error) === UNIQUE_VIOLATION) throw new Decided(error);
       throw error;

@@ -1,5 +1,5 @@
 import type { StepRecord } from '../../store.js';
-import type { SourceTransaction } from './source.js';
+import { MARKER, type SourceTransaction } from './source.js';
 
 /** Which call of a workflow is decided, and by whom. */
 export interface CompletionKey {
@@ -54,14 +54,14 @@ FROM json_to_record($1::text::json) AS p (installation uuid, workflow_id text, s
   }
 
   /** @returns False when the body has ended the transaction. */
-  async record(open: SourceTransaction, key: CompletionKey, marker: string, record: StepRecord): Promise<boolean> {
+  async record(open: SourceTransaction, key: CompletionKey, record: StepRecord): Promise<boolean> {
     const reply = await open.reply(
       `SELECT "${this.#schema}".record_completion(p.marker, p.installation, p.workflow_id, p.seq, p.generation, p.epoch,
   p.output, p.error, p.events) AS reply
 FROM json_to_record($1::text::json) AS p (marker text, installation uuid, workflow_id text, seq int4, generation int8,
   epoch int8, output text, error text, events text)`,
       parameterOf(key, {
-        marker,
+        marker: MARKER,
         output: record.output,
         error: record.error,
         events: JSON.stringify(record.events ?? []),

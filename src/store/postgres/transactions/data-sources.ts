@@ -1,4 +1,4 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import type { DataSource, DataSourceAdapter } from '../../../api/data-source.js';
 import type { Driver } from '../../../drivers/driver.js';
 import { openDriver, type DriverTarget } from '../../../drivers/open-driver.js';
@@ -86,10 +86,7 @@ export function ask<Result>(
   source: TransactionSource,
   work: (open: SourceTransaction) => Promise<Result>,
 ): Promise<Result> {
-  return source.run(
-    { isolation: 'read committed', readOnly: false, idleTimeoutMs: OWN_IDLE_TIMEOUT_MS, marker: randomUUID() },
-    work,
-  );
+  return source.run({ isolation: 'read committed', readOnly: false, idleTimeoutMs: OWN_IDLE_TIMEOUT_MS }, work);
 }
 
 /**

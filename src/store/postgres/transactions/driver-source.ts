@@ -1,9 +1,11 @@
 import type { Driver } from '../../../drivers/driver.js';
 import { DatabaseError } from '../../../errors/database-errors.js';
-import { replyOf, type SourceOptions, type SourceTransaction, type TransactionSource } from './source.js';
+import { MARKER, replyOf, type SourceOptions, type SourceTransaction, type TransactionSource } from './source.js';
 
 /** Connections that transactions leave to everything else: heartbeats, claims and the two lanes of the writer. */
 const RESERVED_CONNECTIONS = 3;
+
+const PREPARED = { prepare: 'holdfast_transaction' };
 
 /** Transactions on connections of a driver. */
 export class DriverSource implements TransactionSource {
@@ -19,24 +21,26 @@ export class DriverSource implements TransactionSource {
   }
 
   run<Result>(options: SourceOptions, work: (open: SourceTransaction) => Promise<Result>): Promise<Result> {
-    const { isolation, readOnly, idleTimeoutMs, marker } = options;
+    const { isolation, readOnly, idleTimeoutMs } = options;
     return this.#driver.transaction(
-      (transaction) =>
-        work({
+      (transaction) => {
+        const { commitWith } = transaction;
+        return work({
           client: transaction.client,
           abandon: (cause) => {
             transaction.destroy(cause);
           },
-          reply: async (statement, parameter) =>
-            replyOf(await transaction.query(statement, [parameter], { prepare: 'holdfast_transaction' })),
+          reply: async (statement, parameter) => replyOf(await transaction.query(statement, [parameter], PREPARED)),
+          commitWith: commitWith && ((statement, parameters) => commitWith(statement, parameters, PREPARED)),
           isAlive: () =>
             transaction.query('SELECT 1').then(
               () => true,
               // In a transaction that has failed the server answers so, too.
               (error: unknown) => error instanceof DatabaseError,
             ),
-        }),
-      { isolation, access: readOnly ? 'read only' : 'read write', idleTimeoutMs, marker },
+        });
+      },
+      { isolation, access: readOnly ? 'read only' : 'read write', idleTimeoutMs, marker: MARKER },
     );
   }
 }

@@ -1,15 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DatabaseError } from '../../../errors/database-errors.js';
 import { TransactionAbortedError, TransactionEndedError } from '../../../errors/transaction-errors.js';
 import { WriteRefusedError } from '../../../errors/workflow-errors.js';
 import type { Denied, Ownership, StepRecord } from '../../store.js';
 import { CONFLICT_DELAYS_MS } from '../../conflict-delays.js';
-import type { SourceTransaction } from './source.js';
+import { MARKER, type SourceTransaction } from './source.js';
 import { isConflict, sqlStateOf } from './sql-state.js';
 
 /** SQLSTATE: a statement of this transaction has failed before. */
 const IN_FAILED_TRANSACTION = '25P02';
 /** SQLSTATE: the row's lock did not come within the function's lock_timeout. */
 const LOCK_NOT_AVAILABLE = '55P03';
+
+/** SQLSTATE: conclude_transaction has refused; its detail says why. */
+const REFUSED = 'HF021';
+/**
+ * The longest record that is sent together with COMMIT, in bytes: both are one packet of a network then, so that never one of them
+ * arrives without the other, and the row stays locked by a transaction that the server does not take for an idle one.
+ */
+const MOST_BYTES_TO_CONCLUDE = 1_000;
 
 /** What checkpoint_transaction answers. */
 interface Refusal {
@@ -47,10 +56,16 @@ export class RecordedBefore extends Error {
 export interface CheckpointStatements {
   readonly checkpoint: string;
   readonly events: string;
+  readonly conclude: string;
 }
 
 export function checkpointStatements(schema: string): CheckpointStatements {
-  return { checkpoint: checkpointStatement(schema), events: eventsStatement(schema) };
+  return {
+    checkpoint: checkpointStatement(schema),
+    events: eventsStatement(schema),
+    conclude: `CALL "${schema}".conclude_transaction($1::text, $2::text, $3::uuid, $4::int8, $5::uuid, $6::int4, $7::text, $8::text,
+  $9::int4, $10::text, $11::int4)`,
+  };
 }
 
 function eventsStatement(schema: string): string {
@@ -65,6 +80,55 @@ FROM json_to_record($1::text::json) AS p (marker text, workflow_id text, token u
   name text, output text, attempts int4, attempt_errors text, elapsed_ms int4)`;
 }
 
+/** Whether a transaction can be concluded with this record, by what its source and the record are. */
+export function canConclude(open: SourceTransaction, ownership: Ownership, record: StepRecord): boolean {
+  if (open.commitWith === undefined || (record.events?.length ?? 0) > 0) return false;
+  const texts = [ownership.workflowId, record.name, record.output, record.attemptErrors];
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text ?? ''), 0) <= MOST_BYTES_TO_CONCLUDE;
+}
+
+/**
+ * {@link checkpointIn} and COMMIT in one round trip. What it answers with is an error here, so that a conflict ends the transaction.
+ *
+ * @throws NotRecorded when nothing was committed, for sure. Whatever else it throws, what became of the transaction is to be found out:
+ * it may even be about to commit.
+ */
+export async function concludeIn(
+  open: SourceTransaction,
+  statements: CheckpointStatements,
+  ownership: Ownership,
+  record: StepRecord,
+  nonce: string,
+): Promise<void> {
+  try {
+    await open.commitWith?.(statements.conclude, [
+      MARKER,
+      ownership.workflowId,
+      ownership.token,
+      ownership.recordVersion,
+      nonce,
+      record.seq,
+      record.name,
+      record.output,
+      record.attempts,
+      record.attemptErrors,
+      record.elapsedMs,
+    ]);
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (refusal === undefined) throw notRecorded(error) ?? error;
+    ownership.recordVersion = refusal.version ?? ownership.recordVersion;
+    if (refusal.answer !== 'conflict' && refusal.answer !== 'locked') throw endOf(refusal);
+    throw new NotRecorded({ kind: 'again', error });
+  }
+}
+
+function refusalOf(error: unknown): Refusal | undefined {
+  if (!(error instanceof DatabaseError) || error.sqlState !== REFUSED) return undefined;
+  const { detail } = error.cause as { readonly detail?: string };
+  return JSON.parse(detail ?? '') as Refusal;
+}
+
 /**
  * The last statement of a transaction: records the result under the check of token and version. The caller owns the execution's
  * turn, and moves the version on when the transaction has committed.
@@ -76,10 +140,10 @@ export async function checkpointIn(
   statements: CheckpointStatements,
   ownership: Ownership,
   record: StepRecord,
-  ids: { readonly marker: string; readonly nonce: string },
+  nonce: string,
 ): Promise<void> {
   for (let tries = 0; ; tries++) {
-    const reply = await ask(open, statements.checkpoint, parameterOf(ownership, record, ids));
+    const reply = await ask(open, statements.checkpoint, parameterOf(ownership, record, nonce));
     const refusal = JSON.parse(reply) as Refusal;
     if (refusal.answer === 'recorded') {
       await addEvents(open, statements.events, ownership, record);
@@ -109,9 +173,9 @@ async function ask(open: SourceTransaction, statement: string, parameter: string
   try {
     return await open.reply(statement, parameter);
   } catch (error) {
+    const end = notRecorded(error);
+    if (end !== undefined) throw end;
     const state = sqlStateOf(error);
-    if (isConflict(error) || state === LOCK_NOT_AVAILABLE) throw new NotRecorded({ kind: 'again', error });
-    if (state === IN_FAILED_TRANSACTION) throw new NotRecorded({ kind: 'failed', error: aborted(error) });
     if (state === undefined || !(await open.isAlive())) throw error;
     throw new NotRecorded({
       kind: 'failed',
@@ -120,6 +184,14 @@ async function ask(open: SourceTransaction, statement: string, parameter: string
       }),
     });
   }
+}
+
+/** What the server has said before anything was committed; undefined: what it has said does not tell. */
+function notRecorded(error: unknown): NotRecorded | undefined {
+  const state = sqlStateOf(error);
+  if (isConflict(error) || state === LOCK_NOT_AVAILABLE) return new NotRecorded({ kind: 'again', error });
+  if (state === IN_FAILED_TRANSACTION) return new NotRecorded({ kind: 'failed', error: aborted(error) });
+  return undefined;
 }
 
 export function aborted(cause: unknown): TransactionAbortedError {
@@ -149,13 +221,9 @@ function endOf({ answer, detail }: Refusal): NotRecorded {
   }
 }
 
-function parameterOf(
-  ownership: Ownership,
-  record: StepRecord,
-  { marker, nonce }: { readonly marker: string; readonly nonce: string },
-): string {
+function parameterOf(ownership: Ownership, record: StepRecord, nonce: string): string {
   return JSON.stringify({
-    marker,
+    marker: MARKER,
     workflow_id: ownership.workflowId,
     token: ownership.token,
     version: ownership.recordVersion,

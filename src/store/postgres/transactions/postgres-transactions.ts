@@ -16,7 +16,14 @@ import { CompletedTransactions } from './completed-transaction.js';
 import type { CompletionKey } from './completions.js';
 import type { OpenDataSource } from './data-sources.js';
 import { Generations } from './generations.js';
-import { checkpointIn, checkpointStatements, NotRecorded, type CheckpointStatements } from './joined-transaction.js';
+import {
+  canConclude,
+  checkpointIn,
+  checkpointStatements,
+  concludeIn,
+  NotRecorded,
+  type CheckpointStatements,
+} from './joined-transaction.js';
 import { Slots } from './slots.js';
 import type { SourceOptions, TransactionSource } from './source.js';
 import { tryUntilSettled, type TryEnd } from './transaction-tries.js';
@@ -112,14 +119,15 @@ export class PostgresTransactions implements TransactionStore {
   }
 
   async #try(job: TransactionJob, source: TransactionSource, turnFirst: boolean): Promise<TryEnd> {
-    const release = await this.#slotOf(source);
+    const slot = this.#slotOf(source);
+    const release = slot instanceof Promise ? await slot : slot;
     try {
       this.#assertOpen();
       const permission = job.mayRun();
       if (permission !== undefined) await permission;
       if (job.modes.readOnly) return await this.#read(job, source);
       const elsewhere = this.#elsewhereOf(job);
-      if (elsewhere !== undefined) return await elsewhere.oneTry(job, (marker) => this.#begin(job, marker));
+      if (elsewhere !== undefined) return await elsewhere.oneTry(job, this.#begin(job));
       return await this.#join(job, source, turnFirst);
     } finally {
       release?.();
@@ -130,7 +138,7 @@ export class PostgresTransactions implements TransactionStore {
   async #read(job: TransactionJob, source: TransactionSource): Promise<TryEnd> {
     const body = new BodyRun(job);
     try {
-      const record = await source.run(this.#begin(job, randomUUID()), (open) => body.run(open));
+      const record = await source.run(this.#begin(job), (open) => body.run(open));
       return { kind: 'settled', answer: { kind: 'to-record', record, isOwn: true } };
     } catch (error) {
       return body.endOf(error);
@@ -140,48 +148,56 @@ export class PostgresTransactions implements TransactionStore {
   async #join(job: TransactionJob, source: TransactionSource, turnFirst: boolean): Promise<TryEnd> {
     const { turns } = this.#options;
     const { ownership } = job;
-    const ids = { marker: randomUUID(), nonce: randomUUID() };
+    const nonce = randomUUID();
     const body = new BodyRun(job);
     let release = turnFirst ? await turns.takeTurn(ownership.token, Infinity) : undefined;
     const progress = { isCommitting: false };
     try {
-      await source.run(this.#begin(job, ids.marker), async (open) => {
+      await source.run(this.#begin(job), async (open) => {
         const record = await body.run(open);
         release ??= await turns.takeTurn(ownership.token, TURN_WAIT_MS);
         if (release === undefined) throw new NotRecorded({ kind: 'again', error: turnNotFree() });
-        await checkpointIn(open, this.#statements, ownership, record, ids);
-        progress.isCommitting = true;
+        // After a conflict the transaction waits for its record to be there: it can then be tried again within the transaction.
+        if (turnFirst || !canConclude(open, ownership, record)) {
+          await checkpointIn(open, this.#statements, ownership, record, nonce);
+          progress.isCommitting = true;
+        } else {
+          progress.isCommitting = true;
+          await concludeIn(open, this.#statements, ownership, record, nonce);
+        }
       });
       ownership.recordVersion += 1;
       return RECORDED;
     } catch (error) {
       // Whatever COMMIT was answered with, or not: what became of it is on record, or never will be.
-      if (!progress.isCommitting || !(await this.#isRecorded(job, ids.nonce))) return body.endOf(error);
+      if (!progress.isCommitting || error instanceof NotRecorded) return body.endOf(error);
+      const isRecorded = await this.#settle(job, nonce);
       ownership.recordVersion += 1;
-      return RECORDED;
+      return isRecorded ? RECORDED : body.endOf(error);
     } finally {
       release?.();
     }
   }
 
-  /** Waits for the end of a transaction whose COMMIT was not answered, and finds out what became of it. */
-  async #isRecorded({ ownership, seq }: TransactionJob, nonce: string): Promise<boolean> {
+  /** Waits for the end of a transaction whose COMMIT was not answered, and finds out, or decides, what became of it. */
+  async #settle({ ownership, seq }: TransactionJob, nonce: string): Promise<boolean> {
     const { driver, schema, closing } = this.#options;
+    const { workflowId, token, recordVersion } = ownership;
     const [row] = await askAgain<{ is_recorded: boolean }>(
       driver,
       closing,
-      `SELECT "${schema}".transaction_outcome($1::text, $2::int4, $3::uuid) AS is_recorded`,
-      [ownership.workflowId, seq, nonce],
-      { prepare: 'holdfast_transaction_outcome', forMs: Infinity },
+      `SELECT "${schema}".settle_transaction($1::text, $2::uuid, $3::int8, $4::int4, $5::uuid) AS is_recorded`,
+      [workflowId, token, recordVersion, seq, nonce],
+      { prepare: 'holdfast_settle_transaction', forMs: Infinity },
     );
     return row?.is_recorded === true;
   }
 
-  #begin({ modes, idleTimeoutMs }: TransactionJob, marker: string): SourceOptions {
-    return { ...modes, idleTimeoutMs: idleTimeoutMs ?? this.#options.idleTimeoutMs, marker };
+  #begin({ modes, idleTimeoutMs }: TransactionJob): SourceOptions {
+    return { ...modes, idleTimeoutMs: idleTimeoutMs ?? this.#options.idleTimeoutMs };
   }
 
-  async #slotOf({ slots: shared }: TransactionSource): Promise<(() => void) | undefined> {
+  #slotOf({ slots: shared }: TransactionSource): (() => void) | Promise<() => void> | undefined {
     if (shared === undefined) return undefined;
     let slots = this.#slots.get(shared.pool);
     if (slots === undefined) {

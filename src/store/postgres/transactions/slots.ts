@@ -7,17 +7,22 @@ export class Slots {
     this.#free = count;
   }
 
-  async take(): Promise<() => void> {
-    if (this.#free > 0) this.#free -= 1;
-    else {
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-      });
+  readonly #release = (): void => {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free += 1;
+    else next();
+  };
+
+  /** Returns how to give it back, which is to be called once; or a promise of that, where none is free. */
+  take(): (() => void) | Promise<() => void> {
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return this.#release;
     }
-    return () => {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free += 1;
-      else next();
-    };
+    return new Promise((resolve) => {
+      this.#waiting.push(() => {
+        resolve(this.#release);
+      });
+    });
   }
 }

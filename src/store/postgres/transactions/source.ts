@@ -1,12 +1,18 @@
+import { randomUUID } from 'node:crypto';
+import type { SqlParameter } from '../../../drivers/driver.js';
 import type { TransactionModes } from '../../../api/data-source.js';
 import { DataSourceError } from '../../../errors/transaction-errors.js';
 import type { OpenTransaction } from '../../transaction-store.js';
 
+/**
+ * What the setting `holdfast.transaction` is in transactions of this process. One for all of them: it goes with the transaction, so
+ * that another one which the body began has none, and the statement that sets it can be prepared.
+ */
+export const MARKER = randomUUID();
+
 /** How to begin a transaction. */
 export interface SourceOptions extends TransactionModes {
   readonly idleTimeoutMs: number;
-  /** What the setting `holdfast.transaction` is until the transaction ends: see {@link SourceTransaction.reply}. */
-  readonly marker: string;
 }
 
 /** An open transaction that can be asked. */
@@ -16,6 +22,11 @@ export interface SourceTransaction extends OpenTransaction {
    * @throws whatever the library throws; `sqlStateOf` knows what the server said.
    */
   reply(statement: string, parameter: string): Promise<string>;
+  /**
+   * Runs a prepared statement that returns nothing, and commits, in one round trip. Undefined where that cannot be done.
+   * @throws as `reply` does; without an answer, both may still be on their way.
+   */
+  readonly commitWith?: ((statement: string, parameters: readonly SqlParameter[]) => Promise<void>) | undefined;
   /** Whether the connection is still there, as far as one can tell. For who has met an error. */
   isAlive(): Promise<boolean>;
 }

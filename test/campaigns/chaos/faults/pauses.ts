@@ -64,7 +64,7 @@ export const pause: Fault = {
 
 /** The statement that records a transaction's result, or the one that ends it. */
 export function endsTransaction({ sql }: ProxyStatement): boolean {
-  return /\bcheckpoint_transaction\(/.test(sql) || /^COMMIT\b/i.test(sql);
+  return /\b(?:checkpoint|conclude)_transaction\(/.test(sql) || /^COMMIT\b/i.test(sql);
 }
 
 /** How long such a statement is held back so that the process can be stopped before it arrives, in milliseconds. */
@@ -91,7 +91,7 @@ export const pauseInTransaction: Fault = {
       victim.stop();
       const [open] = await sql<{ count: number }>(
         `SELECT count(*)::int AS count FROM pg_stat_activity
-          WHERE application_name = $1 AND (state LIKE 'idle in transaction%' OR query LIKE '%checkpoint_transaction(%' AND state = 'active')`,
+          WHERE application_name = $1 AND (state LIKE 'idle in transaction%' OR query ~ '(checkpoint|conclude)_transaction\\(' AND state = 'active')`,
         [victim.who],
       );
       const count = open?.count ?? 0;

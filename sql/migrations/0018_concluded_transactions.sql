@@ -1,0 +1,2 @@
+-- The record of a @Transaction and its COMMIT are sent together: conclude_transaction, and settle_transaction for what was not answered.
+-- compatible-with: 1
