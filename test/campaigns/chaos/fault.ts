@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { OwnServer } from '../support/own-server.js';
+import type { OwnServer, OwnServerOptions } from '../support/own-server.js';
 import type { SeededRandom } from '../support/seeded-random.js';
 import type { Crew, CrewOptions } from './crew.js';
 import type { Member } from './member.js';
@@ -26,6 +26,8 @@ export interface Fault {
   readonly traffic?: Traffic;
   /** How executors are launched in a run of this fault. */
   readonly crew?: Partial<Pick<CrewOptions, 'maxConnections' | 'outstanding' | 'transactionMs' | 'bodyMs'>>;
+  /** What server a run of this fault has, besides what all have. */
+  readonly server?: Partial<Pick<OwnServerOptions, 'settings' | 'diskMegabytes'>>;
   /**
    * How long after the end of the fault something may still wait for it, in milliseconds: a connection that carries nothing is given up
    * after the time limit of statements. Default 0.

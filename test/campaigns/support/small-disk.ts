@@ -3,7 +3,7 @@ import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
 const FILLER = 'filler';
-const CHUNK = Buffer.alloc(64 * 1024);
+const CHUNKS = [Buffer.alloc(4 * 1024 * 1024), Buffer.alloc(64 * 1024)];
 /** The last few bytes are taken by small writes, so that nothing at all fits any more. */
 const CRUMB = Buffer.alloc(512);
 
@@ -34,7 +34,7 @@ export class SmallDisk {
   fill(): void {
     const file = openSync(join(this.#directory, FILLER), 'a');
     try {
-      for (const piece of [CHUNK, CRUMB]) while (hasRoomFor(file, piece));
+      for (const piece of [...CHUNKS, CRUMB]) while (hasRoomFor(file, piece));
     } finally {
       closeSync(file);
     }

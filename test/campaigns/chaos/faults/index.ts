@@ -1,6 +1,9 @@
 import type { Fault } from '../fault.js';
 import { controls, duplicateStarts } from './clients.js';
+import { asynchronousCommit, backendKilled, databaseCrash, databaseImmediate, databaseRestart } from './database.js';
+import { diskFull } from './disk-full.js';
 import { kill, killAtPoint } from './kills.js';
+import { lockedRows, lockedTable } from './locks.js';
 import { checkpointReply, commitReply, completionReply, cutBefore } from './lost-replies.js';
 import { blackHole, delay, listenerLost, terminate } from './network.js';
 import { pause, pauseInTransaction } from './pauses.js';
@@ -28,4 +31,12 @@ export const FAULTS: readonly Fault[] = [
   duplicateStarts,
   controls,
   twoVersions,
+  databaseRestart,
+  databaseImmediate,
+  databaseCrash,
+  backendKilled,
+  diskFull,
+  lockedRows,
+  lockedTable,
+  asynchronousCommit,
 ];
