@@ -27,9 +27,13 @@ export const UNLISTED: Readonly<Record<string, string>> = {
   enqueue_workflow: 'enqueue_items, which is a part of enqueue_batch',
   send_in_transaction: 'send_items, which is a part of send_batch',
   // Read, though they are not declared so.
+  await_standbys: 'writes to the log alone; test/store/replaced-primary.test.ts',
   clock: 'reads the time',
   key_room: 'counts, for claim_work',
   open_queries: 'reads questions',
+  read_events: 'reads, and awaits standbys',
+  read_outcomes: 'reads, and awaits standbys',
+  verify_ownership: 'reads, and awaits standbys',
   waiting_keys: 'reads the line, for claim_work',
   waiting_queues: 'reads the line, for claim_work',
   // Write to no workflow.
