@@ -1,3 +1,4 @@
+import { markdownTable } from '../support/made-part.js';
 import type { Fault } from './fault.js';
 import type { ChaosResult } from './results.js';
 
@@ -26,7 +27,7 @@ export function renderChaosTable(
   const mixed = judged.filter((run) => run.faults.length > 1);
   const mutants = [...new Set(results.flatMap(({ mutant }) => (mutant === undefined ? [] : [mutant])))];
   return [
-    table(
+    markdownTable(
       [
         'fault',
         'what is done',
@@ -47,7 +48,7 @@ export function renderChaosTable(
       ? []
       : [
           '',
-          table(
+          markdownTable(
             ['mutant', 'found by', 'seeds'],
             mutants.map((mutant) => {
               const those = results.filter((run) => run.mutant === mutant);
@@ -79,8 +80,4 @@ function seedsOf(runs: readonly ChaosResult[]): string {
 
 function distinct(texts: readonly string[]): string {
   return [...new Set(texts)].join(', ');
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
