@@ -148,6 +148,8 @@ class ScenarioRun {
   // What happens --------------------------------------------------------------------------------------------------
 
   #join(executorId: string): void {
+    // The newest of an ID wins: the others lose what they have, and are told at their next heartbeats.
+    for (const other of this.#processes) if (other.executorId === executorId) other.actor.wasRobbed = true;
     const name = `${executorId}.${String(this.#processes.filter((other) => other.executorId === executorId).length)}`;
     const process = new SimulatedProcess(this.#partsOf(name), executorId);
     this.#processes.push(process);
@@ -264,8 +266,6 @@ class ScenarioRun {
         }
         break;
       case 'twin':
-        // The newer one wins, and the older one is told at its next heartbeat.
-        actor.wasRobbed = true;
         this.#join(executorId);
         break;
       case 'leave':
