@@ -17,6 +17,8 @@ export function launchWorker(options: Partial<HoldfastOptions> = {}): Promise<Ho
           timeout: '1s',
         }),
       },
+      // What a worker that died was about to deliver is delivered by another one after this and 15 s.
+      timeout: '2s',
       retries: { maxAttempts: 100, initialDelay: '200ms', maxDelay: '5s' },
     },
     ...options,

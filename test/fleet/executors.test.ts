@@ -187,7 +187,8 @@ test('C20 a recovery keeps the deadline: who takes over has only the time that i
 
 test('a workflow is recovered only by an executor of its app version', async () => {
   const { run, bodies } = hangingOnce('versioned');
-  const old = await launch({ workflows: [run], appVersion: '1', pollInterval: '1h', lease: '1h' });
+  // Full, so that it does not recover the workflow itself, which it may: a notification can come at any time.
+  const old = await launch({ workflows: [run], appVersion: '1', pollInterval: '1h', lease: '1h', maxConcurrent: 1 });
   await old.start(run, { workflowId: 'versioned' });
   await waitUntil(() => bodies.size === 1, 'it runs');
   await bed.expireLease(old.executorId);
@@ -201,7 +202,7 @@ test('a workflow is recovered only by an executor of its app version', async () 
 test('C17 an executor leaves workflows of names that it does not know to one that does', async () => {
   const { run, bodies } = hangingOnce('unknown');
   const other = defineWorkflow('known', () => Promise.resolve());
-  const dead = await launch({ workflows: [run], pollInterval: '1h', lease: '1h' });
+  const dead = await launch({ workflows: [run], pollInterval: '1h', lease: '1h', maxConcurrent: 1 });
   // Over its limit by now: even that is not for a stranger to say.
   await dead.start(run, { workflowId: 'unknown', maxAttempts: 1 });
   await waitUntil(() => bodies.size === 1, 'it runs');

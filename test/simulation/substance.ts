@@ -8,7 +8,7 @@ const ONE_IN: Partial<Record<keyof Counts, number>> = {
   unheard: 10,
   suspended: 5,
   versionConflicts: 50,
-  messages: 20,
+  messages: 40,
   rewinds: 20,
   rollbacks: 20,
   timeouts: 20,
