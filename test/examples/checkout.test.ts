@@ -173,7 +173,7 @@ test.each([
     // As a terminal does it: to every process of the group.
     process.kill(-group, signal);
   });
-  expect(run.exitCode).toBe(exitCode);
+  expect(run.exitCode, run.output).toBe(exitCode);
   expect(run.output).not.toContain('Error');
   await expectNothingLeft(run);
 });
