@@ -89,6 +89,8 @@ test.each([
   ['a name that it does not know', { name: 'newer' }],
   ['another app version', { status: 'PENDING' as const }],
 ])('C17 an executor does not read the backlog of %s to find what it can run behind it', async (_, other) => {
+  // Whoever analyses the table meanwhile keeps what is dead from being removed.
+  await bench.ask('ALTER TABLE @workflow_status SET (autovacuum_enabled = off)');
   await define(bench.ask, 'q');
   await fill(bench.ask, { queue: 'q', count: 20_000, id: `'other-' || n`, key: `'k'`, ...other });
   await bench.ask(
