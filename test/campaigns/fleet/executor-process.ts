@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 
 import { defineWorkflow, Holdfast, runStep, step, workflow } from '../../../src/index.js';
+import { pause } from '../support/abortable-pause.js';
 import { Ledger } from './ledger.js';
 import type { Command, ExecutorOptions, Job, Reply } from './messages.js';
 
@@ -23,22 +24,6 @@ function body({ workflowId, queue, key, bodyMs }: Job, index: number): Promise<s
     const isAborted = await pause(bodyMs, signal);
     ledger.tell({ what: 'end', run, how: isAborted ? 'aborted' : 'done' });
     return run;
-  });
-}
-
-/** Resolves after that time, or in the moment in which the signal fires; true: it has. */
-function pause(ms: number, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return Promise.resolve(true);
-  return new Promise((resolve) => {
-    const onAbort = (): void => {
-      clearTimeout(timer);
-      resolve(true);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', onAbort);
-      resolve(false);
-    }, ms);
-    signal.addEventListener('abort', onAbort, { once: true });
   });
 }
 

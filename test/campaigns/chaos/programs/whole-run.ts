@@ -1,7 +1,8 @@
 import type { ClientBase } from 'pg';
 import { outbox, receive, runTransaction, setEvent, transaction } from '../../../../src/index.js';
 import { MAILBOX_TOPIC, OUTBOX_TOPIC } from '../traffic.js';
-import { pause, WitnessedRun } from './witnessed-run.js';
+import { pause } from '../../support/abortable-pause.js';
+import { WitnessedRun } from './witnessed-run.js';
 import { randomUUID } from 'node:crypto';
 
 const ACCOUNTS = 16;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { runStep, sleep, step, workflow } from '../../../../src/index.js';
+import { pause } from '../../support/abortable-pause.js';
 import type { LedgerClient } from '../ledger/ledger-client.js';
 
 /** How long bodies of steps and of transactions take, in milliseconds. */
@@ -66,20 +67,4 @@ export class WitnessedRun {
     this.#ledger.note({ what: 'body-end', run, how: isAborted ? 'aborted' : 'done' });
     return `${name}/${String(this.epoch)}/${run}`;
   }
-}
-
-/** Resolves after that time, or in the moment in which the signal fires; true: it has. */
-export function pause(ms: number, signal: AbortSignal): Promise<boolean> {
-  if (signal.aborted) return Promise.resolve(true);
-  return new Promise((resolve) => {
-    const onAbort = (): void => {
-      clearTimeout(timer);
-      resolve(true);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', onAbort);
-      resolve(false);
-    }, ms);
-    signal.addEventListener('abort', onAbort, { once: true });
-  });
 }
