@@ -18,6 +18,7 @@ import {
   streamBatch,
   streamGroups,
 } from './support-protocol.js';
+import { pagesOf } from '../support/pages.js';
 
 /** Enough that reading a table whole, once, is far more pages than any write may touch. */
 const ROWS = 100_000;
@@ -215,25 +216,10 @@ const CALLS: readonly {
   { label: 'a claim that finds nothing', run: (ask) => claim(ask, { limit: 10 }) },
 ];
 
-/** Pages that a call touched, the statements inside its function included. */
-async function pagesOf(run: (ask: Ask) => Promise<unknown>): Promise<number> {
-  let pages = 0;
-  await run(async (text, parameters) => {
-    const [row] = await session.ask<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
-      `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`,
-      parameters,
-    );
-    const plan = row?.['QUERY PLAN'][0].Plan;
-    pages += (plan?.['Shared Hit Blocks'] ?? NaN) + (plan?.['Shared Read Blocks'] ?? NaN);
-    return [];
-  });
-  return pages;
-}
-
 describe('with plans made when the tables were small, and 100,000 workflows in them', () => {
   test.each(CALLS)('$label looks up by primary key', async ({ run, workflows = 1 }) => {
     const owners = await someOwners(workflows);
-    const pages = await pagesOf((ask) => run(ask, owners));
+    const pages = await pagesOf(session.ask, () => run(session.ask, owners), bench);
     // About 30 with three levels of index; the smallest of the tables has more than a thousand.
     expect(pages / workflows).toBeLessThan(100);
   });

@@ -7,25 +7,24 @@ import { bundle, type Bundle } from '../../support/bundle.js';
 import { OwnServer } from '../support/own-server.js';
 import { NoSmallDiskError, releaseAsked } from '../support/own-server-place.js';
 import { SeededRandom } from '../support/seeded-random.js';
-import type { Verdict } from '../support/verdict.js';
+import { sumUp } from '../support/verdict.js';
 import { PatientSql, pauseUntil } from './arena.js';
 import { installAudit } from './audit.js';
 import { documentedCodes } from './documented-codes.js';
 import { Crew, type CrewOptions, later } from './crew.js';
 import type { Fault } from './fault.js';
+import { forgetJudged } from './forget-judged.js';
 import { judgeApart } from './judge-apart.js';
 import { LedgerProcess } from './ledger/ledger.js';
 import { Member } from './member.js';
 import { applyMutant, type Mutant } from './mutants.js';
 import type { ChaosOptions } from './options.js';
+import { joinParts, type PartFindings } from './parts.js';
 import { disturb } from './turns.js';
 import { MIXED, type Traffic } from './traffic.js';
 
 const SILENT: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 
-/** Workflows that each executor, and the client, keep under way. */
-const OUTSTANDING = 10;
-const CLIENT_OUTSTANDING = 8;
 const MAX_CONNECTIONS = 8;
 const BODY_MS = 5;
 const TRANSACTION_MS = 10;
@@ -74,11 +73,7 @@ export interface ChaosRun {
 }
 
 /** What a run has found. */
-export interface ChaosFindings {
-  readonly verdicts: readonly Verdict[];
-  /** Hits that landed, by fault. */
-  readonly hits: Readonly<Record<string, number>>;
-  readonly impossible: Readonly<Record<string, string>>;
+export interface ChaosFindings extends PartFindings {
   readonly source: string;
 }
 
@@ -95,24 +90,59 @@ class Resources {
   }
 }
 
-/** Runs the whole campaign: faults, then heal, then an immediate stop and restart of the server, then the judges. */
-export async function runChaosCampaign(run: ChaosRun): Promise<ChaosFindings> {
+/**
+ * Runs the whole campaign: faults, then heal, then an immediate stop and restart of the server, then the judges. In parts, if it is asked
+ * for: all of that for each, and what was judged is deleted before the next one goes on, on the same server, in the same database.
+ */
+export function runChaosCampaign(run: ChaosRun): Promise<ChaosFindings> {
+  return runUntilEnd((resources) => play(run, resources));
+}
+
+async function runUntilEnd<Value>(work: (resources: Resources) => Promise<Value>): Promise<Value> {
   const resources = new Resources();
   try {
-    return await play(run, resources);
+    return await work(resources);
   } finally {
     await resources.end();
   }
 }
 
 async function play(run: ChaosRun, resources: Resources): Promise<ChaosFindings> {
-  const { programs, options, faults, mutant, progress = () => undefined } = run;
+  const { options, faults, mutant, progress = () => undefined } = run;
   const random = new SeededRandom(options.seed);
-  const folder = await mkdtemp(join(tmpdir(), 'holdfast-chaos-'));
-  resources.onEnd(() => rm(folder, { recursive: true, force: true }));
   const server = await createServer(faults);
   resources.onEnd(() => server.close());
   const database = await prepareDatabase(server, mutant);
+  const parts: PartFindings[] = [];
+  for (const chaosMs of partsOf(options)) {
+    if (parts.length > 0) await forgetJudged(database);
+    const part = await runUntilEnd((own) => playPart(run, { server, database, random, chaosMs }, own));
+    parts.push(part);
+    progress(`part ${String(parts.length)}: ${sumUp(part.verdicts)}`);
+    // What is wrong is there to be looked at.
+    if (sumUp(part.verdicts) === 'red') break;
+  }
+  return { ...joinParts(parts), source: `PostgreSQL ${server.release}` };
+}
+
+function partsOf({ chaosMs, partMs }: ChaosOptions): readonly number[] {
+  const count = Math.max(1, Math.ceil(chaosMs / partMs));
+  return Array.from({ length: count }, () => chaosMs / count);
+}
+
+interface Part {
+  readonly server: OwnServer;
+  readonly database: string;
+  readonly random: SeededRandom;
+  readonly chaosMs: number;
+}
+
+/** Faults, heal, immediate stop, judges: with processes and a ledger of its own. */
+async function playPart(run: ChaosRun, part: Part, resources: Resources): Promise<PartFindings> {
+  const { programs, options, faults, progress = () => undefined } = run;
+  const { server, database, random, chaosMs } = part;
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-chaos-'));
+  resources.onEnd(() => rm(folder, { recursive: true, force: true }));
   const path = join(folder, 'ledger.jsonl');
   const ledger = await LedgerProcess.launch(programs.ledger, path);
   resources.onEnd(() => ledger.end());
@@ -123,7 +153,7 @@ async function play(run: ChaosRun, resources: Resources): Promise<ChaosFindings>
   await Promise.all(Array.from({ length: options.executors }, () => crew.launch()));
   const client = await Member.launch(
     programs.client,
-    { ...common, who: 'client', executorId: '', seed: options.seed, outstanding: CLIENT_OUTSTANDING },
+    { ...common, who: 'client', executorId: '', seed: options.seed },
     ledger.client,
   );
   resources.onEnd(() => client.kill());
@@ -132,14 +162,11 @@ async function play(run: ChaosRun, resources: Resources): Promise<ChaosFindings>
   const sql = new PatientSql(database);
   resources.onEnd(() => sql.close());
   await ledger.client.tell({ what: 'phase', phase: 'faults' });
-  const findings = await disturb(
-    { faults, chaosMs: options.chaosMs, random, ledger: ledger.client },
-    (signal, hit) => ({
-      ...{ random, crew, client, server, leaseMs: options.leaseMs, signal, hit },
-      sql: (statement, parameters) => sql.query(statement, parameters),
-      pause: (ms) => pauseUntil(signal, ms),
-    }),
-  );
+  const findings = await disturb({ faults, chaosMs, random, ledger: ledger.client }, (signal, hit) => ({
+    ...{ random, crew, client, server, leaseMs: options.leaseMs, signal, hit },
+    sql: (statement, parameters) => sql.query(statement, parameters),
+    pause: (ms) => pauseUntil(signal, ms),
+  }));
   await heal({ crew, client, sql, ledger, options, faults, maxConnections: common.maxConnections });
   progress('healed');
   const refusals = crew.refusals;
@@ -158,7 +185,7 @@ async function play(run: ChaosRun, resources: Resources): Promise<ChaosFindings>
     documentedCodes: documentedCodes(),
     keep: run.keep,
   });
-  return { verdicts, ...findings, source: `PostgreSQL ${server.release}` };
+  return { verdicts, ...findings };
 }
 
 /** What is asked for by a fault that is the only one. Without the small disk where this machine gives none: the fault says so then. */
@@ -199,7 +226,7 @@ function commonOptions({ options, faults }: ChaosRun, database: string, ledgerPo
     pollMs: POLL_MS,
     traffic,
     maxConnections: MAX_CONNECTIONS,
-    outstanding: OUTSTANDING,
+    outstanding: options.outstanding,
     bodyMs: BODY_MS,
     transactionMs: TRANSACTION_MS,
     ...alone?.crew,

@@ -7,11 +7,13 @@ import { MUTANTS, type Mutant } from './mutants.js';
 export const USAGE = `Usage: npm run chaos -- [options]
 
   --minutes <n>             how long the faults last (default 2)
+  --part <minutes>          judges after each of them, and goes on in the same database without what was judged (default: one part)
   --seed <n>                of the choices; default: another one each time, which the report names
   --fault <name>            only this one; may be given several times. Default: all of them, by turns
   --each                    one after the other, each alone for that long
   --tries <n>               runs again, with the next seed, where there was too little to judge (default 1)
   --executors <n>           processes (default 3)
+  --outstanding <n>         workflows that each executor, and the client, keep under way (default 10)
   --lease <ms>              of each executor (default 500)
   --heal-seconds <n>        what is left may take at the end (default 60)
   --handle-seconds <n>      a handle may take after the outcome was recorded (default 2)
@@ -31,9 +33,13 @@ Exit code: 0 all judges are green, 1 one is red, 2 none is red and there was too
 export interface ChaosOptions {
   readonly executors: number;
   readonly chaosMs: number;
+  /** The faults of how long are judged together. */
+  readonly partMs: number;
   readonly healMs: number;
   readonly handleMs: number;
   readonly seed: number;
+  /** Workflows that each executor, and the client, keep under way. */
+  readonly outstanding: number;
   readonly leaseMs: number;
   /** Fewer acknowledgements show nothing. */
   readonly leastAcknowledged: number;
@@ -59,11 +65,13 @@ export function parseChaosCommand(args: readonly string[]): ChaosCommand | strin
     args: args.includes('--ci') ? [...CI, ...args] : [...args],
     options: {
       minutes: { type: 'string', default: '2' },
+      part: { type: 'string' },
       seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
       fault: { type: 'string', multiple: true },
       each: { type: 'boolean', default: false },
       tries: { type: 'string', default: '1' },
       executors: { type: 'string', default: '3' },
+      outstanding: { type: 'string', default: '10' },
       lease: { type: 'string', default: '500' },
       'heal-seconds': { type: 'string', default: '60' },
       'handle-seconds': { type: 'string', default: '2' },
@@ -96,9 +104,11 @@ export function parseChaosCommand(args: readonly string[]): ChaosCommand | strin
     options: {
       executors: numberOf('--executors', values.executors),
       chaosMs: numberOf('--minutes', values.minutes) * 60_000,
+      partMs: values.part === undefined ? Infinity : numberOf('--part', values.part) * 60_000,
       healMs: numberOf('--heal-seconds', values['heal-seconds']) * 1_000,
       handleMs: numberOf('--handle-seconds', values['handle-seconds']) * 1_000,
       seed: numberOf('--seed', values.seed),
+      outstanding: numberOf('--outstanding', values.outstanding),
       leaseMs: numberOf('--lease', values.lease),
       leastAcknowledged: numberOf('--void-below', values['void-below']),
     },

@@ -42,6 +42,8 @@ export const CLIENT_KINDS: readonly Kind[] = ['queued', 'mailbox'];
 /** The queue of `queued`, and its limits. */
 export const QUEUE = { name: 'chaos', concurrency: 6, keyConcurrency: 3 } as const;
 export const QUEUE_KEYS = 3;
+/** What the input of a `queued` begins with that is in no queue, so that no limit holds for it. */
+export const NO_QUEUE = 'no queue';
 
 export const MAILBOX_TOPIC = 'mail';
 export const OUTBOX_TOPIC = 'post';

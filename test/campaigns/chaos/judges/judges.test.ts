@@ -108,6 +108,8 @@ function evidence(lines: readonly Line[] = LINES, record: Partial<ChaosRecord> =
     options: {
       executors: 3,
       chaosMs: 1,
+      partMs: 1,
+      outstanding: 1,
       healMs: 10_000,
       handleMs: 2_000,
       seed: 1,

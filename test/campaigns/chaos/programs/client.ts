@@ -2,7 +2,7 @@
 import { HoldfastClient, type Logger } from '../../../../src/index.js';
 import { SeededRandom } from '../../support/seeded-random.js';
 import { LedgerClient } from '../ledger/ledger-client.js';
-import { CLIENT_KINDS, drawKind, MAILBOX_TOPIC, QUEUE, QUEUE_KEYS } from '../traffic.js';
+import { CLIENT_KINDS, drawKind, MAILBOX_TOPIC, NO_QUEUE, QUEUE, QUEUE_KEYS } from '../traffic.js';
 import type { Command, ProgramOptions } from './messages.js';
 import { obeySupervisor } from './obey.js';
 import { codeOf, noteError, type Told, toldCall, toldOutcome, watchProcess } from './told.js';
@@ -76,7 +76,7 @@ function later(ms: number): Promise<void> {
 async function storm(workflowId: string): Promise<number> {
   stormers ??= Promise.all(Array.from({ length: STORMERS }, () => connect(2)));
   const all = (await stormers).map(async (one, index) => {
-    const key = `key ${String(index % QUEUE_KEYS)}`;
+    const key = `${NO_QUEUE} ${String(index)}`;
     const call = { kind: 'enqueue', workflowId, value: JSON.stringify([key]) } as const;
     const handle = await toldCall(ledger, call, () => one.enqueue('queued', { workflowId }, key));
     if (handle.how === 'ok') void toldOutcome(ledger, workflowId, () => handle.result.result());

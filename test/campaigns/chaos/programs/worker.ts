@@ -3,7 +3,7 @@ import { moveClock } from './moved-clock.js';
 import { Holdfast, type Logger } from '../../../../src/index.js';
 import { LedgerClient } from '../ledger/ledger-client.js';
 import { SeededRandom } from '../../support/seeded-random.js';
-import { CLIENT_KINDS, drawKind, OUTBOX_TOPIC, QUEUE, QUEUE_KEYS } from '../traffic.js';
+import { CLIENT_KINDS, drawKind, NO_QUEUE, OUTBOX_TOPIC, QUEUE } from '../traffic.js';
 import type { Command, ProgramOptions } from './messages.js';
 import { obeySupervisor } from './obey.js';
 import { toldCall, toldOutcome, watchProcess } from './told.js';
@@ -98,7 +98,7 @@ async function obey(command: Command): Promise<unknown> {
       moveClock(command.offsetMs);
       return undefined;
     case 'storm': {
-      const key = `key ${String(Math.floor(random.next() * QUEUE_KEYS))}`;
+      const key = `${NO_QUEUE} of ${options.who}`;
       const call = { kind: 'start', workflowId: command.workflowId, value: JSON.stringify([key]) } as const;
       const start = { workflowId: command.workflowId };
       const handle = await toldCall(ledger, call, () => holdfast.start(workload.queued, start, key));

@@ -1,5 +1,6 @@
 import { defineWorkflow } from '../../../../src/index.js';
 import type { LedgerClient } from '../ledger/ledger-client.js';
+import { NO_QUEUE } from '../traffic.js';
 import { defineCoreWorkload, PATIENT } from './core-workload.js';
 import { WholeRun } from './whole-run.js';
 import type { BodyTimes } from './witnessed-run.js';
@@ -44,7 +45,8 @@ export function defineWorkload(ledger: LedgerClient, times: BodyTimes) {
     'queued',
     async (key: string) => {
       const run = begin();
-      return [await run.act('one', key), await run.act('two', key)];
+      const queue = key.startsWith(NO_QUEUE) ? undefined : key;
+      return [await run.act('one', queue), await run.act('two', queue)];
     },
     PATIENT,
   );
