@@ -5,6 +5,7 @@ import { createPgDriver } from '../../src/drivers/pg-driver.js';
 import { createPostgresDriver } from '../../src/drivers/postgres-driver.js';
 import { OwnServer } from '../campaigns/support/own-server.js';
 import { releaseAsked } from '../campaigns/support/own-server-place.js';
+import { nameAbsentStandbys } from '../campaigns/support/standby-setting.js';
 import { waitUntil } from '../support/launch.js';
 
 // A primary that waits for a synchronous standby which is not there: as after a failover that it does not know of.
@@ -17,29 +18,9 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 beforeEach(async () => {
-  await expectStandby('');
+  await nameAbsentStandbys(server, '');
   await server.query('TRUNCATE written');
 });
-
-/** Sessions learn of the setting at different moments: the checkpointer decides whether commits wait. */
-async function expectStandby(names: string): Promise<void> {
-  server.configure({ synchronous_standby_names: names });
-  await waitUntil(async () => (await commits()) === (names === ''), 'the setting is in force');
-}
-
-async function commits(): Promise<boolean> {
-  const client = new pg.Client({ connectionString: server.url });
-  client.on('error', () => undefined);
-  await client.connect();
-  const wait = client.query(`SELECT pg_logical_emit_message(true, 'test', '')`).then(
-    () => true,
-    () => false,
-  );
-  const isCommitted = await Promise.race([wait, new Promise<false>((resolve) => setTimeout(resolve, 300, false))]);
-  if (isCommitted) await client.end();
-  else await breakOff('pg_terminate_backend');
-  return isCommitted;
-}
 
 /** Ends all waits for a standby, as an operator may. */
 async function breakOff(how: 'pg_cancel_backend' | 'pg_terminate_backend'): Promise<number> {
@@ -75,7 +56,7 @@ function bound(driver: Driver): Omit<Driver, 'close'> {
 
 for (const [library, open] of LIBRARIES) {
   test(`${library}: a session on a primary that no standby follows any more is not used`, async () => {
-    await expectStandby('nobody');
+    await nameAbsentStandbys(server, 'nobody');
     const driver = await open(server.url);
     await expect(driver.query('SELECT 1')).rejects.toMatchObject({ code: 'CONNECTION_UNAVAILABLE' });
     await breakOff('pg_terminate_backend');
@@ -87,7 +68,7 @@ for (const [library, open] of LIBRARIES) {
       const driver = await open(server.url);
       // Two sessions that were opened while all was well.
       await Promise.all([driver.query('SELECT pg_sleep(0.1)'), driver.query('SELECT pg_sleep(0.1)')]);
-      await expectStandby('nobody');
+      await nameAbsentStandbys(server, 'nobody');
       const write = driver.query('INSERT INTO written VALUES ($1::int4)', [1]).catch((error: unknown) => error);
       await waitUntil(async () => (await breakOff(how)) > 0, 'the write waits for the standby');
       expect(await write).toMatchObject({ code: 'CONNECTION_LOST' });
@@ -101,10 +82,10 @@ for (const [library, open] of LIBRARIES) {
 
 test('transactions: the same of a COMMIT', async () => {
   for (const [, open] of LIBRARIES) {
-    await expectStandby('');
+    await nameAbsentStandbys(server, '');
     const driver = await open(server.url);
     await driver.query('SELECT 1');
-    await expectStandby('nobody');
+    await nameAbsentStandbys(server, 'nobody');
     const write = driver
       .transaction((transaction) => transaction.query('INSERT INTO written VALUES (2)'))
       .catch((error: unknown) => error);

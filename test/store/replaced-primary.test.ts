@@ -1,9 +1,9 @@
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineWorkflow, Holdfast, HoldfastClient } from '../../src/index.js';
 import { OwnServer } from '../campaigns/support/own-server.js';
 import { releaseAsked } from '../campaigns/support/own-server-place.js';
-import { silentLogger, waitUntil } from '../support/launch.js';
+import { nameAbsentStandbys } from '../campaigns/support/standby-setting.js';
+import { silentLogger } from '../support/launch.js';
 
 // A primary that was replaced and does not know it: its synchronous standby is gone, and connections from before are still there.
 
@@ -34,15 +34,7 @@ async function settled(work: Promise<unknown>): Promise<unknown> {
 }
 
 test('it says neither what became of a workflow, nor that there is none: that has to come from a primary that a standby follows', async () => {
-  server.configure({ synchronous_standby_names: 'gone' });
-  const outside = new pg.Client({ connectionString: server.url });
-  await outside.connect();
-  await waitUntil(async () => {
-    const { rows } = await outside.query<{ names: string }>(
-      `SELECT current_setting('synchronous_standby_names') AS names`,
-    );
-    return rows[0]?.names === 'gone';
-  }, 'the server waits for its standby');
+  await nameAbsentStandbys(server, 'gone');
   const questions = [
     client.handle('ended').result(),
     client.handle('never started').result(),
@@ -52,9 +44,8 @@ test('it says neither what became of a workflow, nor that there is none: that ha
   ];
   const answers = await Promise.all(questions.map(settled));
   // Lists are no such answers: they are shown as they are.
-  const { rows } = await outside.query('SELECT workflow_id FROM holdfast.workflow_status');
+  const rows = await server.query('SELECT workflow_id FROM holdfast.workflow_status');
   server.configure({ synchronous_standby_names: '' });
-  await outside.end();
   expect(answers).toEqual(questions.map(() => 'waits'));
   expect(rows).toEqual([{ workflow_id: 'ended' }]);
   // Once the server is a primary again that may speak, everybody is told.

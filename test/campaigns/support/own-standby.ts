@@ -7,6 +7,7 @@ import pg from 'pg';
 import { OwnServer } from './own-server.js';
 import { makeClusterDir, makePlace, type ServerPlace, SUPERUSER, writeClusterFile } from './own-server-place.js';
 import { pickLastingPort } from './own-server-processes.js';
+import { nameAbsentStandbys } from './standby-setting.js';
 
 export interface StandbyOptions {
   /** What the primary knows it by: letters and underscores. */
@@ -38,8 +39,8 @@ export async function createStandby(primary: OwnServer, options: StandbyOptions)
     // Keeps what the standby has not got yet, from the backup's beginning on.
     await primary.query('SELECT pg_create_physical_replication_slot($1, true)', [options.name]);
     await backUp(primary, place);
+    if (options.synchronous) await nameAbsentStandbys(primary, `FIRST 1 (${options.name})`);
     await standby.start();
-    if (options.synchronous) primary.configure({ synchronous_standby_names: `FIRST 1 (${options.name})` });
     await untilStreaming(primary, options);
     return standby;
   } catch (error) {
