@@ -5,10 +5,10 @@ import { scenarios } from './scenario.js';
 import { simulate } from './simulate.js';
 import { missingSubstance } from './substance.js';
 
-/** Of a machine with much else to do. An idle core takes 15 s. */
+/** Of a machine with much else to do. An idle core takes 20 s. */
 const LIMIT_MS = 400_000;
 /** Schedules that the suite runs; `npm run simulate -- --seeds N` runs more. */
-const SCHEDULES = Number(process.env['HOLDFAST_TEST_SCHEDULES'] ?? 1_500);
+const SCHEDULES = Number(process.env['HOLDFAST_TEST_SCHEDULES'] ?? 2_500);
 
 test(
   'whatever the order of events and wherever faults strike, no judge finds anything, and enough has happened',
