@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { bundle, type Bundle } from '../../support/bundle.js';
 import { FaultImpossible } from './fault.js';
 
 const PACKAGE = fileURLToPath(new URL('../../../', import.meta.url));
 const MIGRATIONS = 'sql/migrations';
-/** What the program is made of besides the library: the campaign's own files. */
-const OURS = ['test/campaigns/chaos/programs', 'test/campaigns/chaos/ledger', 'test/campaigns/chaos/traffic.ts', 'test/campaigns/support/seeded-random.ts']; // prettier-ignore
+/** What the program is made of besides the library: the campaigns' own files. */
+const OURS = 'test/campaigns';
 
 /**
  * An executor's program with the library of the oldest commit that may run on today's schema: the migrations that it knows are the
@@ -25,10 +25,7 @@ export async function compileOldWorker(): Promise<Bundle & { readonly commit: st
       maxBuffer: 1 << 28,
     });
     execFileSync('tar', ['-x', '-C', folder], { input: archive });
-    for (const path of OURS) {
-      mkdirSync(dirname(join(folder, path)), { recursive: true });
-      cpSync(join(PACKAGE, path), join(folder, path), { recursive: true });
-    }
+    cpSync(join(PACKAGE, OURS), join(folder, OURS), { recursive: true });
     const entry = pathToFileURL(join(folder, 'test/campaigns/chaos/programs/old-worker.ts'));
     const compiled = await bundle(entry, [], folder);
     return {
