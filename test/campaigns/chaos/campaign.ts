@@ -118,7 +118,7 @@ async function play(run: ChaosRun, resources: Resources): Promise<ChaosFindings>
     if (parts.length > 0) await forgetJudged(database);
     const part = await runUntilEnd((own) => playPart(run, { server, database, random, chaosMs }, own));
     parts.push(part);
-    progress(`part ${String(parts.length)}: ${sumUp(part.verdicts)}`);
+    if (options.partMs < options.chaosMs) progress(`part ${String(parts.length)}: ${sumUp(part.verdicts)}`);
     // What is wrong is there to be looked at.
     if (sumUp(part.verdicts) === 'red') break;
   }
@@ -251,6 +251,8 @@ async function heal({ crew, client, sql, ledger, options, faults, maxConnections
   const lingersMs = Math.max(0, ...faults.map((fault) => fault.lingersMs ?? 0));
   const deadline = performance.now() + options.healMs + lingersMs;
   while (performance.now() < deadline && (await countOpen(sql)) > 0) await later(100);
+  // Others have finished what they ran: they have not heard of it before their connections are given up.
+  while (performance.now() < deadline && crew.running.some(({ isTroubled }) => isTroubled)) await later(100);
   await ledger.client.tell({ what: 'phase', phase: 'settled' });
   await later(QUIET_MS);
   await Promise.all(crew.running.map((member) => member.tell({ do: 'report' })));

@@ -1,7 +1,7 @@
 import type { Fault } from '../fault.js';
 import type { ControlVerb } from '../programs/messages.js';
 import { later } from '../crew.js';
-import { victimOf } from './pauses.js';
+import { victimOf } from './victims.js';
 
 const STORM_EVERY_MS = 200;
 const LEAST_TOLD = 8;

@@ -1,7 +1,7 @@
 import type { ProxyStatement } from '../../../support/pg-proxy.js';
 import { later } from '../crew.js';
 import type { Fault } from '../fault.js';
-import { countOwned, victimOf } from './pauses.js';
+import { countOwned, victimOf } from './victims.js';
 
 /** Mean time between two blows, in leases. */
 const EVERY_LEASES = 1;

@@ -1,12 +1,14 @@
 import type { Fault } from '../fault.js';
 import { later } from '../crew.js';
+import type { Member } from '../member.js';
 import { armEverywhere, isWrite } from './lost-replies.js';
-import { countTaken, untilAllDone, victimOf } from './pauses.js';
+import { strikeForTakeovers } from './victims.js';
 
 /** The time limit of statements, after which a connection that carries nothing is given up, and some more. */
 const STATEMENT_LIMIT_MS = 35_000;
 /** Share of the black holes whose process is killed when others have taken its work over, as an operator would. */
 const KILLED = 0.75;
+const BLACK_LEASES = 2.5;
 
 export const blackHole: Fault = {
   name: 'black-hole',
@@ -15,30 +17,25 @@ export const blackHole: Fault = {
   wants: { takeover: true },
   lingersMs: STATEMENT_LIMIT_MS,
   async run(arena) {
-    const { crew, random, leaseMs, hit } = arena;
-    const underWay = new Set<Promise<void>>();
-    while (await arena.pause(leaseMs * random.between(0.2, 1.8))) {
-      const victim = victimOf(arena);
-      if (victim === undefined || victim.isTroubled) continue;
-      const before = await countTaken(arena, victim);
+    const { crew, random, leaseMs } = arena;
+    const cutOff = async (victim: Member): Promise<void> => {
       victim.disturbed();
       await victim.proxy.admit('silent');
       victim.proxy.blackHoleAll();
-      const healed = later(2.5 * leaseMs).then(async () => {
-        const taken = (await countTaken(arena, victim)) - before;
-        if (taken > 0) hit(`${String(taken)} workflows were taken from ${victim.who}`);
-        if (random.next() < KILLED) await crew.strikeDead(victim);
-        else {
-          await victim.proxy.admit('open');
-          void later(STATEMENT_LIMIT_MS).then(() => {
-            victim.undisturbed();
-          });
-        }
-        underWay.delete(healed);
-      });
-      underWay.add(healed);
-    }
-    await untilAllDone(underWay);
+      await later(BLACK_LEASES * leaseMs);
+    };
+    await strikeForTakeovers(
+      arena,
+      1,
+      (victim) => (victim.isTroubled ? undefined : cutOff(victim)),
+      async (victim) => {
+        if (random.next() < KILLED) return crew.strikeDead(victim);
+        await victim.proxy.admit('open');
+        void later(STATEMENT_LIMIT_MS).then(() => {
+          victim.undisturbed();
+        });
+      },
+    );
   },
 };
 

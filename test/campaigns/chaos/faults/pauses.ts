@@ -1,65 +1,20 @@
 import type { ProxyStatement } from '../../../support/pg-proxy.js';
 import { later } from '../crew.js';
-import type { Arena, Fault } from '../fault.js';
+import type { Fault } from '../fault.js';
 import type { Member } from '../member.js';
+import { strikeForTakeovers, untilAllDone, victimOf } from './victims.js';
 
 /** Longer than the lease by far, and longer than a heartbeat needs to be missed. */
 const PAUSE_LEASES = 2.5;
 const EVERY_LEASES = 0.6;
-
-/** So many executors are left alone at any moment. */
-const LEAST_WELL = 1;
-
-/** One that may be struck now; undefined: too few are well. */
-export function victimOf({ crew, random }: Arena): Member | undefined {
-  const { running } = crew;
-  return running.length <= LEAST_WELL ? undefined : random.pick(running);
-}
-
-/** How many workflows an executor owns. */
-export async function countOwned({ sql }: Arena, { executorId }: Member): Promise<number> {
-  const [row] = await sql<{ count: number }>(
-    `SELECT count(*)::int AS count FROM holdfast.workflow_status WHERE status = 'PENDING' AND executor_id = $1`,
-    [executorId],
-  );
-  return row?.count ?? 0;
-}
-
-/** How many workflows have been taken from an executor up to now. */
-export async function countTaken({ sql }: Arena, { executorId }: Member): Promise<number> {
-  const [row] = await sql<{ count: number }>(
-    `SELECT count(*)::int AS count FROM holdfast.ended_ownership WHERE ended_how = 'taken over' AND executor_id = $1`,
-    [executorId],
-  );
-  return row?.count ?? 0;
-}
-
-/** Waits for pauses that are under way. */
-export async function untilAllDone(underWay: ReadonlySet<Promise<void>>): Promise<void> {
-  while (underWay.size > 0) await Promise.all(underWay);
-}
 
 export const pause: Fault = {
   name: 'pause',
   does: 'SIGSTOP of an executor at a random moment, for 2.5 leases',
   landsWhen: 'workflows that it owned were taken over while it stood still',
   wants: { takeover: true, refusal: true, parked: true },
-  async run(arena) {
-    const { crew, random, leaseMs, hit } = arena;
-    const underWay = new Set<Promise<void>>();
-    while (await arena.pause(leaseMs * EVERY_LEASES * random.between(0.2, 1.8))) {
-      const victim = victimOf(arena);
-      if (victim === undefined) continue;
-      const before = await countTaken(arena, victim);
-      const frozen = crew.freeze(victim, PAUSE_LEASES * leaseMs).then(async () => {
-        const taken = (await countTaken(arena, victim)) - before;
-        if (taken > 0) hit(`${String(taken)} workflows were taken from ${victim.who}`);
-        underWay.delete(frozen);
-      });
-      underWay.add(frozen);
-    }
-    await untilAllDone(underWay);
-  },
+  run: (arena) =>
+    strikeForTakeovers(arena, EVERY_LEASES, (victim) => arena.crew.freeze(victim, PAUSE_LEASES * arena.leaseMs)),
 };
 
 /** The statement that records a transaction's result, or the one that ends it. */

@@ -1,6 +1,7 @@
 import { later } from '../crew.js';
 import type { Fault } from '../fault.js';
-import { countOwned, countTaken, untilAllDone, victimOf } from './pauses.js';
+import type { Member } from '../member.js';
+import { countOwned, countTaken, strikeForTakeovers } from './victims.js';
 
 const FALSE_DEATH_EVERY_LEASES = 0.5;
 
@@ -36,22 +37,12 @@ export const blockedLoop: Fault = {
   landsWhen: 'workflows that it owned were taken over meanwhile',
   wants: { takeover: true, parked: true },
   async run(arena) {
-    const { random, leaseMs, hit } = arena;
-    const underWay = new Set<Promise<void>>();
-    while (await arena.pause(leaseMs * random.between(0.2, 1.8))) {
-      const victim = victimOf(arena);
-      if (victim === undefined || victim.isTroubled) continue;
-      const before = await countTaken(arena, victim);
+    const block = async (victim: Member): Promise<void> => {
       victim.disturbed();
-      const blocked = victim.tell({ do: 'block', ms: BLOCKED_LEASES * leaseMs }).then(async () => {
-        victim.undisturbed();
-        const taken = (await countTaken(arena, victim)) - before;
-        if (taken > 0) hit(`${String(taken)} workflows were taken from ${victim.who}`);
-        underWay.delete(blocked);
-      });
-      underWay.add(blocked);
-    }
-    await untilAllDone(underWay);
+      await victim.tell({ do: 'block', ms: BLOCKED_LEASES * arena.leaseMs });
+      victim.undisturbed();
+    };
+    await strikeForTakeovers(arena, 1, (victim) => (victim.isTroubled ? undefined : block(victim)));
   },
 };
 
