@@ -1,9 +1,11 @@
+import { readFile } from 'node:fs/promises';
+
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 
 import { defineWorkflow, runStep } from '../../src/index.js';
 import { currentCondition, inSchema } from '../support/conditions.js';
 import { createBed, type Bed } from '../support/launch.js';
-import { LEFT_OUT, type LeftOut, leftOutReason } from '../support/left-out.js';
+import { LEFT_OUT, type LeftOut, leftOutReason, NOTHING_LAUNCHED } from '../support/left-out.js';
 
 let bed: Bed;
 let runs = 0;
@@ -87,5 +89,13 @@ describe('what is left out', () => {
 
   test('says why', () => {
     for (const { reason } of LEFT_OUT) expect(reason.length).toBeGreaterThan(10);
+  });
+
+  test('is not a file that launches something, where the reason is that nothing is launched', async () => {
+    for (const { file, reason } of LEFT_OUT)
+      if (reason.startsWith(NOTHING_LAUNCHED))
+        expect(await readFile(file, 'utf8'), file).not.toMatch(
+          /createBed|launchParts|Workers|HoldfastClient|\blaunch\(/,
+        );
   });
 });

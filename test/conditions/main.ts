@@ -42,7 +42,9 @@ let isRed = false;
 try {
   for (const name of names.length > 0 ? names : (Object.keys(CONDITIONS) as ConditionName[])) {
     console.log(`\n== ${name}: ${CONDITIONS[name].what}`);
+    const begunAt = performance.now();
     isRed = !(await underCondition(name)) || isRed;
+    console.log(`  ${((performance.now() - begunAt) / 60_000).toFixed(1)} minutes`);
   }
 } finally {
   await rm(folder, { recursive: true });
@@ -66,15 +68,18 @@ async function underCondition(name: ConditionName): Promise<boolean> {
   );
   for (const { name: where } of broken) console.log(`  failed as a whole: ${relative(process.cwd(), where)}`);
   const stale = tellLeftOut(name, tests);
-  console.log(`  ${String(report.numPassedTests)} passed, ${String(report.numFailedTests)} failed`);
+  const skipped = tests.length - report.numPassedTests - report.numFailedTests;
+  console.log(
+    `  ${String(report.testResults.length)} files: ${String(report.numPassedTests)} passed, ${String(report.numFailedTests)} failed, ${String(skipped)} skipped`,
+  );
   return report.numFailedTests === 0 && broken.length === 0 && !stale;
 }
 
 function runTests(name: ConditionName, file: string): Promise<void> {
-  const args = ['vitest', 'run', ...filters, '--reporter=json', `--outputFile=${file}`];
+  const args = ['vitest', 'run', ...filters, '--reporter=default', '--reporter=json', `--outputFile=${file}`];
   const child = spawn('npx', args, {
     env: { ...process.env, [CONDITION_VARIABLE]: name },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'inherit', 'inherit'],
   });
   return new Promise((resolve, reject) => {
     child.on('error', reject);

@@ -74,8 +74,8 @@ test('a version that moves with every try: requeued with growing delays, and end
     requeues: POLICY,
     observer: (text) => (text.includes('checkpoint_one') ? bump(workflowId) : undefined),
   });
+  const delays = await recordDelays(workflowId);
   await parts.engine.start(workflowDefinition(run), { workflowId }, []);
-  const delays = recordDelays(workflowId);
   await expect(parts.result(workflowId)).rejects.toMatchObject({ code: 'WORKFLOW_STUCK' });
   expect(bodies).toBe(3);
   expect(await delays()).toEqual([10, 15]);
@@ -127,23 +127,24 @@ function workflowDefinition(run: unknown): WorkflowDefinition {
   return definition;
 }
 
-/** Watches the row and collects how long each requeue put it off, in whole milliseconds. */
-function recordDelays(workflowId: string): () => Promise<number[]> {
-  const delays = new Map<string, number>();
-  const watching = { isOver: false };
-  const watch = (async () => {
-    while (!watching.isOver) {
-      const { rows } = await bed.sql.query<{ epoch: string; delay: number }>(
-        `SELECT epoch::text, (extract(epoch FROM wake_at - updated_at) * 1000)::float8 AS delay
-           FROM holdfast.workflow_status WHERE workflow_id = $1 AND status = 'DELAYED'`,
-        [workflowId],
-      );
-      for (const { epoch, delay } of rows) delays.set(epoch, delay);
-    }
-  })();
+/** Has the database note how long each requeue put it off, in whole milliseconds: whoever looks at the row may come too late. */
+async function recordDelays(workflowId: string): Promise<() => Promise<number[]>> {
+  await bed.sql.query(
+    `CREATE TABLE requeue_delay (workflow_id text, epoch bigint, ms float8);
+     CREATE FUNCTION note_delay() RETURNS trigger LANGUAGE plpgsql AS $$
+       BEGIN
+         INSERT INTO public.requeue_delay
+           VALUES (NEW.workflow_id, NEW.epoch, extract(epoch FROM NEW.wake_at - NEW.updated_at) * 1000);
+         RETURN NULL;
+       END $$;
+     CREATE TRIGGER note_delay AFTER UPDATE ON holdfast.workflow_status
+       FOR EACH ROW WHEN (NEW.status = 'DELAYED' AND OLD.status <> 'DELAYED') EXECUTE FUNCTION note_delay()`,
+  );
   return async () => {
-    watching.isOver = true;
-    await watch;
-    return [...delays.values()];
+    const { rows } = await bed.sql.query<{ ms: number }>(
+      'SELECT ms FROM requeue_delay WHERE workflow_id = $1 ORDER BY epoch',
+      [workflowId],
+    );
+    return rows.map(({ ms }) => ms);
   };
 }

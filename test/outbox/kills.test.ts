@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { webhook, type Holdfast } from '../../src/index.js';
 import { bundle, type Bundle } from '../support/bundle.js';
+import { launchDefaults } from '../support/conditions.js';
 import { createBed, waitUntil, type Bed } from '../support/launch.js';
 import { startReceiver, type Receiver } from './support/receiver.js';
 
@@ -32,7 +33,7 @@ afterAll(async () => {
 
 /** Resolves when the process has stopped at its point, with the first event. */
 async function stopAt(point: 'before' | 'after'): Promise<ChildProcess> {
-  const options = { database: bed.database.url, url: receiver.url, point };
+  const options = { url: receiver.url, point, launch: { ...launchDefaults(), database: bed.database.url } };
   const child = fork(program.program, [JSON.stringify(options)], { stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
   children.add(child);
   await new Promise<void>((resolve) => {

@@ -11,6 +11,7 @@ import {
 } from '../../src/index.js';
 import { openDriver } from '../../src/drivers/open-driver.js';
 import { PostgresScheduleStore } from '../../src/store/postgres/postgres-schedule-store.js';
+import { defaultSchema } from '../support/conditions.js';
 import { createBed, gate, silentLogger, waitUntil, type Bed } from '../support/launch.js';
 import { startPgProxyFor } from '../support/pg-proxy.js';
 import { withClockAt } from './support/moved-clock.js';
@@ -60,7 +61,7 @@ const ticksOf = async (schedule: string): Promise<string[]> => (await runsOf(sch
 /** The store alone, so that nothing fires but what a test fires. */
 async function storeAt(moment: string): Promise<PostgresScheduleStore> {
   const driver = await openDriver(withClockAt(bed.database.url, moment), { maxConnections: 5 });
-  const store = new PostgresScheduleStore({ driver, schema: 'holdfast' });
+  const store = new PostgresScheduleStore({ driver, schema: defaultSchema() });
   onTestFinished(async () => {
     store.close();
     await driver.close();

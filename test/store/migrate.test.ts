@@ -8,6 +8,7 @@ import { InvalidSchemaNameError, SchemaTooOldError } from '../../src/errors/sche
 import { migrateSchema } from '../../src/store/postgres/migrate.js';
 import { renderMigrationSql } from '../../src/store/postgres/migrate-render.js';
 import { DRIVER_KINDS } from '../drivers/driver-kinds.js';
+import { defaultSchema } from '../support/conditions.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { startPgProxyFor } from '../support/pg-proxy.js';
 import { canRunPgBouncer, startPgBouncer } from '../support/pgbouncer.js';
@@ -85,7 +86,8 @@ describe('migrating', () => {
   });
 
   it('a migration that has to wait for a table gives way to those behind it, and gets the table when it is free', async () => {
-    await migrateSchema(driver, { schema: 'holdfast', files: V1 });
+    const schema = defaultSchema();
+    await migrateSchema(driver, { schema, files: V1 });
     const reader = new pg.Client({ connectionString: database.url });
     await reader.connect();
     // The database is dropped before the connection is closed.
@@ -96,7 +98,7 @@ describe('migrating', () => {
     const observed = observe(driver, (text) => {
       if (text === ADDITIVE_SECOND && tries.push(text) === 2) void reader.query('COMMIT');
     });
-    const report = await migrateSchema(observed, { schema: 'holdfast', files: V2 });
+    const report = await migrateSchema(observed, { schema, files: V2 });
     expect(report.applied).toEqual([2]);
     expect(tries).toHaveLength(2);
   });

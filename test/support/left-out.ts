@@ -1,4 +1,4 @@
-import type { ConditionName } from './conditions.js';
+import { CONDITIONS, type ConditionName } from './conditions.js';
 
 /** A test, or a file of tests, that says nothing under a condition, and why. */
 export interface LeftOut {
@@ -10,8 +10,89 @@ export interface LeftOut {
   readonly reason: string;
 }
 
+/** Files in which nothing is launched: a condition that is an option of launches, or a way to run executions, does not reach them. */
+const WITHOUT_LAUNCH: readonly string[] = [
+  'test/admin/bulk.test.ts',
+  'test/admin/children.test.ts',
+  'test/admin/fork.test.ts',
+  'test/admin/lists.test.ts',
+  'test/admin/races.test.ts',
+  'test/admin/repair.test.ts',
+  'test/admin/retries.test.ts',
+  'test/queues/claims.test.ts',
+  'test/store/conformance.test.ts',
+  'test/store/equivalence.test.ts',
+  'test/store/group-commit-faults.test.ts',
+  'test/store/group-commit.test.ts',
+  'test/store/migrate.test.ts',
+  'test/store/protocol-claim.test.ts',
+  'test/store/protocol-failures.test.ts',
+  'test/store/protocol-interleavings.test.ts',
+  'test/store/protocol-plans.test.ts',
+  'test/store/server-checks.test.ts',
+];
+
+/** The same, and there is no schema either. */
+const WITHOUT_SCHEMA: readonly string[] = [
+  'test/drivers/conformance.test.ts',
+  'test/drivers/faults.test.ts',
+  'test/drivers/kills.test.ts',
+  'test/drivers/listening.test.ts',
+  'test/simulation/mutants.test.ts',
+  'test/simulation/simulation.test.ts',
+];
+
+/** Programs with everything of their own: options, and processes that begin without what a condition brings. */
+const PROGRAMS: readonly string[] = [
+  'test/docs/examples.test.ts',
+  'test/drivers/synchronous-standby.test.ts',
+  'test/examples/checkout.test.ts',
+  'test/examples/payments.test.ts',
+  'test/model/model.test.ts',
+  'test/processes/failover.test.ts',
+  'test/processes/fleet.test.ts',
+  'test/processes/own-server.test.ts',
+  'test/processes/payments.test.ts',
+  'test/processes/sleepers.test.ts',
+  'test/store/migrate-processes.test.ts',
+  'test/tooling/count-tests.test.ts',
+  'test/tooling/embedded-binaries.test.ts',
+  'test/tooling/embedded-postgres.test.ts',
+];
+
+/** Their executors are processes of their own: they get the options of a condition, and its flags, but replay as all do. */
+const EXECUTOR_PROCESSES: readonly string[] = [
+  'test/outbox/kills.test.ts',
+  'test/processes/kill-points.test.ts',
+  'test/processes/lost-replies.test.ts',
+  'test/processes/signals.test.ts',
+  'test/processes/stress.test.ts',
+  'test/processes/transactions.test.ts',
+  'test/processes/unknown-outcomes.test.ts',
+  'test/processes/zombie.test.ts',
+  'test/sagas/processes.test.ts',
+  'test/streams/kills.test.ts',
+];
+
+const OPTIONS: readonly ConditionName[] = ['short-lease', 'small-pool', 'no-notifications', 'replay-always'];
+
+/** What the reasons of whole files begin with that say that nothing is launched in them. */
+export const NOTHING_LAUNCHED = 'nothing is launched in it';
+
+function files(under: readonly ConditionName[], list: readonly string[], reason: string): LeftOut[] {
+  return list.map((file) => ({ under, file, reason }));
+}
+
 /** Every one is printed by `npm run conditions`, which also says which of them no test fits any more. */
 export const LEFT_OUT: readonly LeftOut[] = [
+  ...files(OPTIONS, WITHOUT_LAUNCH, NOTHING_LAUNCHED),
+  ...files([...OPTIONS, 'other-schema'], WITHOUT_SCHEMA, `${NOTHING_LAUNCHED}, and it has no schema`),
+  ...files(
+    Object.keys(CONDITIONS) as ConditionName[],
+    PROGRAMS,
+    'it runs programs with options and processes of their own',
+  ),
+  ...files(['replay-always'], EXECUTOR_PROCESSES, 'its executors are processes of their own, which replay as all do'),
   {
     under: 'no-notifications',
     file: 'test/queues/notified.test.ts',

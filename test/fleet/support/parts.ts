@@ -14,6 +14,7 @@ import { systemRuntime } from '../../../src/runtime/system-runtime.js';
 import { PostgresStore } from '../../../src/store/postgres/postgres-store.js';
 import { ErrorRegistry, ValueSerializer } from '../../../src/values/index.js';
 import { observe, type Observer } from '../../store/fixtures/observed-driver.js';
+import { defaultSchema } from '../../support/conditions.js';
 import { silentLogger } from '../../support/launch.js';
 
 /** What `Holdfast.launch` puts together, with a policy for requeues and a look at each statement before it is sent. */
@@ -29,7 +30,7 @@ export async function launchParts(
 ): Promise<{ engine: Engine; result(workflowId: string): Promise<unknown> }> {
   const driver = observe(await openDriver(databaseUrl), options.observer);
   const serializer = new ValueSerializer({ codecs: [], errors: new ErrorRegistry([WorkflowStuckError]) });
-  const store = new PostgresStore({ driver, schema: 'holdfast', notifications: false });
+  const store = new PostgresStore({ driver, schema: defaultSchema(), notifications: false });
   const { afterStart } = options;
   if (afterStart !== undefined) {
     const start = store.start.bind(store);

@@ -2,6 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { ExecutorHealth } from '../../../src/index.js';
 import { bundle, type Bundle } from '../../support/bundle.js';
+import { launchDefaults } from '../../support/conditions.js';
 import { gate, type Gate } from '../../support/launch.js';
 import type { Announcement, Command, LaunchOptions, Reply, ToWorker, WorkflowName } from './messages.js';
 
@@ -40,9 +41,12 @@ export class Workers {
     return new Workers(await bundle(FIXTURE));
   }
 
-  /** Resolves when the process has registered its executor. */
+  /** Resolves when the process has registered its executor. It works under the condition that this run is under. */
   async launch(options: LaunchOptions): Promise<Worker> {
-    const worker = new Worker(fork(this.#bundle.program, [JSON.stringify(options)]), this.runs);
+    const worker = new Worker(
+      fork(this.#bundle.program, [JSON.stringify({ ...launchDefaults(), ...options })]),
+      this.runs,
+    );
     this.#alive.add(worker);
     await worker.launched;
     return worker;
