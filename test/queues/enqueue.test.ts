@@ -148,12 +148,14 @@ test('a deduplication ID is held until its workflow has ended; the rejection nam
 });
 
 test('a deduplication ID with a window is held for that long, also when its workflow has ended', async () => {
-  const deduplication = { id: 'window', window: 400, onConflict: 'reject' } as const;
-  const first = await client.enqueue(echo, { queue: 'q', deduplication }, 'window 1');
+  const held = { id: 'window held', window: 600_000, onConflict: 'reject' } as const;
+  const first = await client.enqueue(echo, { queue: 'q', deduplication: held }, 'held');
   await first.result();
-  await expect(client.enqueue(echo, { queue: 'q', deduplication }, 'x')).rejects.toMatchObject({
+  await expect(client.enqueue(echo, { queue: 'q', deduplication: held }, 'x')).rejects.toMatchObject({
     workflowId: first.workflowId,
   });
+  const deduplication = { id: 'window over', window: 400, onConflict: 'reject' } as const;
+  await (await client.enqueue(echo, { queue: 'q', deduplication }, 'window 1')).result();
   await waitUntil(
     () =>
       client.enqueue(echo, { queue: 'q', deduplication }, 'window 2').then(

@@ -304,10 +304,20 @@ test('a fork of a queued workflow waits in the same queue', async () => {
 test('a workflow timeout begins when the workflow is claimed, not when it is enqueued', async () => {
   const holdfast = await bed.launch({ workflows: [work], queues: [{ name: 'q' }] });
   await holdfast.queues.pause('q');
-  const handle = await holdfast.enqueue(work, { queue: 'q', timeout: 150 }, 'a', 'k', 0);
-  await new Promise((resolve) => setTimeout(resolve, 250));
+  const handle = await holdfast.enqueue(work, { queue: 'q', timeout: '1h' }, 'a', 'k', 0);
+  const deadline = async (): Promise<unknown> => {
+    const { rows } = await bed.sql.query(
+      `SELECT (extract(epoch FROM s.deadline - o.owned_at) / 60)::float8 AS minutes, s.deadline IS NOT NULL AS runs
+         FROM holdfast.workflow_status s LEFT JOIN holdfast.workflow_ownership o USING (workflow_id)
+        WHERE s.workflow_id = $1`,
+      [handle.workflowId],
+    );
+    return rows;
+  };
+  expect(await deadline()).toEqual([{ minutes: null, runs: false }]);
   await holdfast.queues.resume('q');
   expect(await handle.result()).toBe('a');
+  expect(await deadline()).toEqual([{ minutes: 60, runs: true }]);
 });
 
 test('C38 what is idle asks the database no more often with 35 queues than with none', async () => {

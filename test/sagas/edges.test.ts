@@ -267,8 +267,8 @@ test('code that returns while a step is waited for after the deadline does not e
     await runStep('plain', () => plain.opened);
     return 'in time';
   };
-  const handle = await holdfast.start(run, { workflowId: 'frozen', timeout: 300 }, 'frozen');
-  await pause(800);
+  const handle = await holdfast.start(run, { workflowId: 'frozen', timeout: 1_000 }, 'frozen');
+  await pause(1_500);
   plain.open();
   await pause(200);
   charged.open();

@@ -189,7 +189,7 @@ test('a compensation that was done by hand is recorded as such, and the rollback
 test('a workflow that runs out of time is rolled back, and ends with the error of the deadline', async () => {
   const body = gate();
   scenario = () => runStep('long', () => body.opened);
-  const handle = await holdfast.start(order, { workflowId: 'late', timeout: 300 }, ['a'], 5);
+  const handle = await holdfast.start(order, { workflowId: 'late', timeout: 2_000 }, ['a'], 5);
   await expect(handle.result()).rejects.toMatchObject({ code: 'WORKFLOW_TIMEOUT' });
   expect(ledger.slice(2)).toEqual(['unannounce', 'refund c-1 5 5', 'release r-a of a']);
   body.open();

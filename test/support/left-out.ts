@@ -100,6 +100,12 @@ export const LEFT_OUT: readonly LeftOut[] = [
   },
   {
     under: 'no-notifications',
+    file: 'test/schedules/firing.test.ts',
+    title: 'with notifications, it need not wait for a poll',
+    reason: 'its subject is the notification',
+  },
+  {
+    under: 'no-notifications',
     file: 'test/engine/ownership.test.ts',
     title: 'C15 a workflow in a long sleep, or waiting for a child, ends promptly when cancelled',
     reason: 'promptly is by notification; without, at the next heartbeat',
