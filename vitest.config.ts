@@ -1,9 +1,10 @@
 import { dirname } from 'node:path';
 
 import ts from 'typescript';
-import { defineConfig, type Plugin } from 'vitest/config';
+import { configDefaults, defineConfig, type Plugin } from 'vitest/config';
 
 import { currentCondition } from './test/support/conditions.js';
+import { filesLeftOut } from './test/support/left-out.js';
 
 /**
  * esbuild knows no `emitDecoratorMetadata`, and treats a folder's own `experimentalDecorators` like the rest. So files below
@@ -34,10 +35,18 @@ function optionsFor(fileName: string): ts.CompilerOptions {
 }
 
 /** The suite again under another condition: see test/support/conditions.ts. */
-function underCondition(): { readonly setupFiles?: string[]; readonly execArgv?: string[] } {
+function underCondition(): {
+  readonly setupFiles?: string[];
+  readonly execArgv?: string[];
+  readonly exclude?: string[];
+} {
   const condition = currentCondition();
   if (condition === undefined) return {};
-  return { setupFiles: ['test/support/conditions-setup.ts'], execArgv: [...(condition.nodeFlags ?? [])] };
+  return {
+    setupFiles: ['test/support/conditions-setup.ts'],
+    execArgv: [...(condition.nodeFlags ?? [])],
+    exclude: [...configDefaults.exclude, ...filesLeftOut(condition.name)],
+  };
 }
 
 export default defineConfig({

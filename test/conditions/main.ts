@@ -6,12 +6,13 @@
  *   npm run conditions -- no-proto test/engine              only what is in this folder
  */
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 
 import { CONDITION_VARIABLE, CONDITIONS, type ConditionName, isCondition } from '../support/conditions.js';
-import { fits, LEFT_OUT } from '../support/left-out.js';
+import { fits, isUnder, LEFT_OUT } from '../support/left-out.js';
 
 interface Report {
   readonly numPassedTests: number;
@@ -110,12 +111,14 @@ function testsOf({ name, assertionResults }: Report['testResults'][number]): rea
 function tellLeftOut(name: ConditionName, tests: readonly Test[]): boolean {
   let isStale = false;
   for (const entry of LEFT_OUT) {
-    const { file, title = '(all)', reason, under } = entry;
-    if (!(typeof under === 'string' ? [under] : under).includes(name)) continue;
-    const found = tests.filter((test) => fits(entry, name, test.file, test.title)).length;
-    if (found > 0) console.log(`  left out, ${String(found)}: ${file}: ${title}: ${reason}`);
-    else if (filters.length === 0) {
-      console.log(`  no test fits what is left out: ${file}: ${title}`);
+    const { file, title, reason } = entry;
+    if (!isUnder(entry, name)) continue;
+    const isThere =
+      title === undefined ? existsSync(file) : tests.some((test) => fits(entry, name, test.file, test.title));
+    const what = title === undefined ? file : `${file}: ${title}`;
+    if (isThere) console.log(`  left out: ${what}: ${reason}`);
+    else if (title === undefined || filters.length === 0) {
+      console.log(`  no test fits what is left out: ${what}`);
       isStale = true;
     }
   }

@@ -236,8 +236,15 @@ export function leftOutReason(
   return list.find((entry) => fits(entry, condition, file, title))?.reason;
 }
 
+/** Files of which nothing runs under the condition: not even what prepares their tests. */
+export function filesLeftOut(condition: ConditionName): readonly string[] {
+  return LEFT_OUT.filter((entry) => entry.title === undefined && isUnder(entry, condition)).map(({ file }) => file);
+}
+
+export function isUnder({ under }: LeftOut, condition: ConditionName): boolean {
+  return typeof under === 'string' ? under === condition : under.includes(condition);
+}
+
 export function fits(entry: LeftOut, condition: ConditionName, file: string, title: string): boolean {
-  const { under } = entry;
-  const isUnder = typeof under === 'string' ? under === condition : under.includes(condition);
-  return isUnder && file === entry.file && (entry.title === undefined || title.includes(entry.title));
+  return isUnder(entry, condition) && file === entry.file && (entry.title === undefined || title.includes(entry.title));
 }
