@@ -43,11 +43,14 @@ DECLARE
   v_now       timestamptz := clock();
   v_recovered text[];
   v_due       text[];
+  -- The next moment that something waits for.
+  v_first_due timestamptz;
   v_ids       text[];
   v_dead      text[];
   v_taken     integer;
   v_queue     text;
   v_queues    text[];
+  v_fronts    tid[];
   v_place     integer;
   -- Where the queues' next round begins.
   v_after     text;
@@ -58,6 +61,8 @@ DECLARE
   v_room      record;
   v_keys      jsonb := coalesce(p_turns -> 'keys', '{}');
   v_limited   boolean := false;
+  -- Whether starts may have to be logged.
+  v_rated     boolean;
   v_soon      boolean := false;
   v_has_more  boolean := false;
   v_overflows boolean;
@@ -70,95 +75,107 @@ BEGIN
   END IF;
 
   -- Executor by executor, since a plain join may start from all rows that are owned: 200 ms with 100,000 of them and no
-  -- expired lease, against 0.1 ms. LATERAL with LIMIT leaves the planner only this order.
-  SELECT array_agg(c.workflow_id) INTO v_recovered FROM (
-    SELECT r.workflow_id
-      FROM executor e
-     CROSS JOIN LATERAL (
-       SELECT s.workflow_id
-         FROM workflow_status s
-         LEFT JOIN queue q ON q.name = s.queue
-        WHERE s.executor_id = e.executor_id AND s.incarnation = e.incarnation AND s.status = 'PENDING'
-          AND s.name = ANY (p_names) AND s.app_version = p_app_version
-          AND (p_only IS NULL OR s.workflow_id = ANY (p_only))
-          AND coalesce(q.executor_concurrency, q.rate_limit, q.key_rate_limit) IS NULL
-        LIMIT p_limit
-          FOR NO KEY UPDATE OF s SKIP LOCKED
-     ) r
+  -- expired lease, against 0.1 ms. OFFSET and, below, LATERAL with LIMIT leave the planner only this order.
+  v_recovered := '{}';
+  IF EXISTS (
+    SELECT FROM executor e
      WHERE e.lease_until <= v_now
-     LIMIT p_limit
-  ) c;
-  v_recovered := coalesce(v_recovered, '{}');
+       AND EXISTS (SELECT FROM workflow_status s
+                    WHERE s.executor_id = e.executor_id AND s.incarnation = e.incarnation AND s.status = 'PENDING' OFFSET 0)
+  ) THEN
+    SELECT array_agg(c.workflow_id) INTO v_recovered FROM (
+      SELECT r.workflow_id
+        FROM executor e
+       CROSS JOIN LATERAL (
+         SELECT s.workflow_id
+           FROM workflow_status s
+           LEFT JOIN queue q ON q.name = s.queue
+          WHERE s.executor_id = e.executor_id AND s.incarnation = e.incarnation AND s.status = 'PENDING'
+            AND s.name = ANY (p_names) AND s.app_version = p_app_version
+            AND (p_only IS NULL OR s.workflow_id = ANY (p_only))
+            AND coalesce(q.executor_concurrency, q.rate_limit, q.key_rate_limit) IS NULL
+          LIMIT p_limit
+            FOR NO KEY UPDATE OF s SKIP LOCKED
+       ) r
+       WHERE e.lease_until <= v_now
+       LIMIT p_limit
+    ) c;
+    v_recovered := coalesce(v_recovered, '{}');
 
-  -- The others, of which limits may let through only some.
-  FOR v_queue IN
-    SELECT DISTINCT r.queue
-      FROM executor e
-     CROSS JOIN LATERAL (
-       SELECT s.queue
-         FROM workflow_status s JOIN queue q ON q.name = s.queue
-        WHERE s.executor_id = e.executor_id AND s.incarnation = e.incarnation AND s.status = 'PENDING'
-          AND coalesce(q.executor_concurrency, q.rate_limit, q.key_rate_limit) IS NOT NULL
-        -- Leaves the planner only this order, as above.
-        OFFSET 0
-     ) r
-     WHERE e.lease_until <= v_now
-  LOOP
-    SELECT * INTO v_pick
-      FROM recover_from_queue(v_queue, p_limit - cardinality(v_recovered), p_executor_id, p_incarnation, p_app_version,
-                              p_names, p_only);
-    v_recovered := v_recovered || v_pick.workflow_ids;
-    v_limited := v_limited OR v_pick.is_limited;
-    v_soon := v_soon OR v_pick.is_soon;
-    v_again_ms := least(v_again_ms, v_pick.again_in_ms);
-  END LOOP;
-
-  -- What is due in a queue gets in line.
-  UPDATE workflow_status s
-     SET status = 'ENQUEUED', wake_at = NULL, record_version = s.record_version + 1, updated_at = v_now
-    FROM (SELECT d.workflow_id FROM workflow_status d
-           WHERE d.status = 'DELAYED' AND d.wake_at <= v_now AND d.queue IS NOT NULL
-             AND (p_only IS NULL OR d.workflow_id = ANY (p_only))
-           ORDER BY d.wake_at LIMIT c_promoted FOR NO KEY UPDATE SKIP LOCKED) due
-   WHERE s.workflow_id = due.workflow_id;
+    -- The others, of which limits may let through only some.
+    FOR v_queue IN
+      SELECT DISTINCT r.queue
+        FROM executor e
+       CROSS JOIN LATERAL (
+         SELECT s.queue
+           FROM workflow_status s JOIN queue q ON q.name = s.queue
+          WHERE s.executor_id = e.executor_id AND s.incarnation = e.incarnation AND s.status = 'PENDING'
+            AND coalesce(q.executor_concurrency, q.rate_limit, q.key_rate_limit) IS NOT NULL
+          -- Leaves the planner only this order, as above.
+          OFFSET 0
+       ) r
+       WHERE e.lease_until <= v_now
+    LOOP
+      SELECT * INTO v_pick
+        FROM recover_from_queue(v_queue, p_limit - cardinality(v_recovered), p_executor_id, p_incarnation, p_app_version,
+                                p_names, p_only);
+      v_recovered := v_recovered || v_pick.workflow_ids;
+      v_limited := v_limited OR v_pick.is_limited;
+      v_soon := v_soon OR v_pick.is_soon;
+      v_again_ms := least(v_again_ms, v_pick.again_in_ms);
+    END LOOP;
+  END IF;
 
   v_left := p_limit - cardinality(v_recovered);
   v_due := '{}';
-  LOOP
-    SELECT v_due || array_agg(c.workflow_id) INTO v_due FROM (
-      SELECT s.workflow_id
-        FROM workflow_status s
-       WHERE s.status IN ('DELAYED', 'SUSPENDED') AND s.wake_at <= v_now
-         AND (s.status = 'SUSPENDED' OR s.queue IS NULL) AND (s.queue IS NULL OR s.queue <> ALL (v_full))
-         AND s.name = ANY (p_names) AND (s.app_version = p_app_version OR s.any_version OR s.epoch = 0 AND s.forked_from IS NULL)
-         AND (p_only IS NULL OR s.workflow_id = ANY (p_only)) AND s.workflow_id <> ALL (v_due)
-       ORDER BY s.wake_at
-       LIMIT v_left - cardinality(v_due)
-         FOR NO KEY UPDATE OF s SKIP LOCKED
-    ) c;
-    -- What is woken has its slot, but not in this executor. What that has no room for is left asleep, for another one or for
-    -- later; and what it lies in front of is looked for again.
-    v_overflows := false;
-    FOR v_pick IN
-      SELECT s.queue, array_agg(s.workflow_id ORDER BY s.wake_at) AS workflow_ids
-        FROM workflow_status s JOIN queue q ON q.name = s.queue
-       WHERE s.workflow_id = ANY (v_due) AND q.executor_concurrency IS NOT NULL AND s.queue <> ALL (v_full)
-       GROUP BY s.queue
+  SELECT s.wake_at INTO v_first_due
+    FROM workflow_status s WHERE s.status IN ('DELAYED', 'SUSPENDED') ORDER BY s.wake_at LIMIT 1;
+  IF v_first_due <= v_now THEN
+    -- What is due in a queue gets in line.
+    UPDATE workflow_status s
+       SET status = 'ENQUEUED', wake_at = NULL, record_version = s.record_version + 1, updated_at = v_now
+      FROM (SELECT d.workflow_id FROM workflow_status d
+             WHERE d.status = 'DELAYED' AND d.wake_at <= v_now AND d.queue IS NOT NULL
+               AND (p_only IS NULL OR d.workflow_id = ANY (p_only))
+             ORDER BY d.wake_at LIMIT c_promoted FOR NO KEY UPDATE SKIP LOCKED) due
+     WHERE s.workflow_id = due.workflow_id;
+
     LOOP
-      SELECT r.own - (SELECT count(*) FROM workflow_status s WHERE s.workflow_id = ANY (v_recovered) AND s.queue = v_pick.queue)
-               AS room, r.is_contended INTO v_room
-        FROM queue_room(v_pick.queue, p_executor_id, p_incarnation) r;
-      IF cardinality(v_pick.workflow_ids) > v_room.room THEN
-        v_overflows := true;
-        v_limited := true;
-        v_soon := v_soon OR v_room.is_contended;
-        v_full := v_full || v_pick.queue;
-        v_due := ARRAY(SELECT d.workflow_id FROM unnest(v_due) AS d (workflow_id)
-                        WHERE d.workflow_id <> ALL (v_pick.workflow_ids[greatest(v_room.room, 0) + 1:]));
-      END IF;
+      SELECT v_due || array_agg(c.workflow_id) INTO v_due FROM (
+        SELECT s.workflow_id
+          FROM workflow_status s
+         WHERE s.status IN ('DELAYED', 'SUSPENDED') AND s.wake_at <= v_now
+           AND (s.status = 'SUSPENDED' OR s.queue IS NULL) AND (s.queue IS NULL OR s.queue <> ALL (v_full))
+           AND s.name = ANY (p_names) AND (s.app_version = p_app_version OR s.any_version OR s.epoch = 0 AND s.forked_from IS NULL)
+           AND (p_only IS NULL OR s.workflow_id = ANY (p_only)) AND s.workflow_id <> ALL (v_due)
+         ORDER BY s.wake_at
+         LIMIT v_left - cardinality(v_due)
+           FOR NO KEY UPDATE OF s SKIP LOCKED
+      ) c;
+      -- What is woken has its slot, but not in this executor. What that has no room for is left asleep, for another one or for
+      -- later; and what it lies in front of is looked for again.
+      v_overflows := false;
+      FOR v_pick IN
+        SELECT s.queue, array_agg(s.workflow_id ORDER BY s.wake_at) AS workflow_ids
+          FROM workflow_status s JOIN queue q ON q.name = s.queue
+         WHERE s.workflow_id = ANY (v_due) AND q.executor_concurrency IS NOT NULL AND s.queue <> ALL (v_full)
+         GROUP BY s.queue
+      LOOP
+        SELECT r.own - (SELECT count(*) FROM workflow_status s WHERE s.workflow_id = ANY (v_recovered) AND s.queue = v_pick.queue)
+                 AS room, r.is_contended INTO v_room
+          FROM queue_room(v_pick.queue, p_executor_id, p_incarnation) r;
+        IF cardinality(v_pick.workflow_ids) > v_room.room THEN
+          v_overflows := true;
+          v_limited := true;
+          v_soon := v_soon OR v_room.is_contended;
+          v_full := v_full || v_pick.queue;
+          v_due := ARRAY(SELECT d.workflow_id FROM unnest(v_due) AS d (workflow_id)
+                          WHERE d.workflow_id <> ALL (v_pick.workflow_ids[greatest(v_room.room, 0) + 1:]));
+        END IF;
+      END LOOP;
+      EXIT WHEN NOT v_overflows;
     END LOOP;
-    EXIT WHEN NOT v_overflows;
-  END LOOP;
+  END IF;
 
   v_left := v_left - cardinality(v_due);
   SELECT array_agg(c.workflow_id) INTO v_ids FROM (
@@ -174,10 +191,12 @@ BEGIN
   v_left := v_left - coalesce(cardinality(v_ids), 0);
   v_ids := v_recovered || v_due || v_ids;
 
-  v_queues := CASE
-    WHEN p_only IS NULL THEN waiting_queues(p_turns ->> 'queue', c_queues)
-    ELSE ARRAY(SELECT DISTINCT s.queue FROM workflow_status s
-                WHERE s.workflow_id = ANY (p_only) AND s.status = 'ENQUEUED' AND s.queue IS NOT NULL) END;
+  IF p_only IS NULL THEN
+    SELECT w.queues, w.fronts INTO v_queues, v_fronts FROM waiting_queues(p_turns ->> 'queue', c_queues) w;
+  ELSE
+    v_queues := ARRAY(SELECT DISTINCT s.queue FROM workflow_status s
+                       WHERE s.workflow_id = ANY (p_only) AND s.status = 'ENQUEUED' AND s.queue IS NOT NULL);
+  END IF;
   -- Turns outlive claims that come to nothing, and those that look at other queues.
   IF (SELECT count(*) FROM jsonb_object_keys(v_keys)) > c_turns THEN
     v_keys := '{}';
@@ -190,7 +209,7 @@ BEGIN
     END IF;
     SELECT * INTO v_pick
       FROM pick_from_queue(v_queue, ceil(v_left::numeric / (cardinality(v_queues) - v_place + 1))::integer, p_executor_id,
-                           p_incarnation, p_app_version, p_names, p_only, v_keys -> v_queue, v_recovered, v_due);
+                           p_incarnation, p_app_version, p_names, p_only, v_keys -> v_queue, v_recovered, v_due, v_fronts[v_place]);
     v_ids := v_ids || v_pick.workflow_ids;
     v_left := v_left - cardinality(v_pick.workflow_ids);
     v_limited := v_limited OR v_pick.is_limited;
@@ -213,12 +232,12 @@ BEGIN
   IF v_has_more AND v_left > 0 THEN
     v_again_ms := 0;
   END IF;
-  IF p_only IS NULL THEN
-    v_again_ms := least(v_again_ms, (
-      SELECT greatest(c_soonest_ms, extract(epoch FROM s.wake_at - v_now) * 1000)
-        FROM workflow_status s
-       WHERE s.status IN ('DELAYED', 'SUSPENDED') AND s.wake_at > v_now
-       ORDER BY s.wake_at LIMIT 1));
+  IF v_first_due <= v_now THEN
+    SELECT s.wake_at INTO v_first_due
+      FROM workflow_status s WHERE s.status IN ('DELAYED', 'SUSPENDED') AND s.wake_at > v_now ORDER BY s.wake_at LIMIT 1;
+  END IF;
+  IF p_only IS NULL AND v_first_due IS NOT NULL THEN
+    v_again_ms := least(v_again_ms, greatest(c_soonest_ms, extract(epoch FROM v_first_due - v_now) * 1000));
   END IF;
   IF v_limited OR v_soon OR v_again_ms IS NOT NULL OR cardinality(v_queues) > 0 THEN
     RETURN QUERY
@@ -231,12 +250,16 @@ BEGIN
     RETURN;
   END IF;
 
-  PERFORM end_ownership(v_recovered, 'taken over', NULL);
-
+  IF cardinality(v_recovered) > 0 THEN
+    PERFORM end_ownership(v_recovered, 'taken over', NULL);
+  END IF;
   IF cardinality(v_due) > 0 THEN
     DELETE FROM workflow_wait w WHERE w.waiter_id = ANY (v_due);
   END IF;
 
+  -- Asked once: each start would look for its queue, twice.
+  v_rated := cardinality(v_recovered) > 0 OR EXISTS (
+    SELECT FROM queue q WHERE q.name = ANY (v_queues) AND coalesce(q.rate_limit, q.key_rate_limit) IS NOT NULL);
   RETURN QUERY
   WITH taken AS (
     UPDATE workflow_status s
@@ -263,12 +286,12 @@ BEGIN
     SELECT gen_random_uuid(), t.queue, t.partition_key, clock()
       FROM taken t
       JOIN queue q ON q.name = t.queue
-     WHERE coalesce(q.rate_limit, q.key_rate_limit) IS NOT NULL AND t.workflow_id <> ALL (v_due)
+     WHERE v_rated AND coalesce(q.rate_limit, q.key_rate_limit) IS NOT NULL AND t.workflow_id <> ALL (v_due)
   ), forgotten AS (
     DELETE FROM queue_start o
      USING (SELECT DISTINCT q.name, greatest(q.rate_period_ms, q.key_rate_period_ms) AS period_ms
               FROM taken t JOIN queue q ON q.name = t.queue
-             WHERE coalesce(q.rate_limit, q.key_rate_limit) IS NOT NULL) q
+             WHERE v_rated AND coalesce(q.rate_limit, q.key_rate_limit) IS NOT NULL) q
      WHERE o.queue = q.name AND o.started_at <= v_now - q.period_ms * interval '1 ms'
   )
   SELECT t.workflow_id, t.name, t.instance, t.owner_token, t.epoch, t.record_version, t.attempts,

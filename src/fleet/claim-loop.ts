@@ -14,6 +14,14 @@ const CLAIM_BATCH = 100;
  * which a workflow then bears less. Server time of a drain: 122 µs a workflow by hundreds, 109 by 300 and by 500.
  */
 const LARGEST_CLAIM = 400;
+/**
+ * Executions of a full executor end one by one, and a claim for each would cost as much as one for a hundred. So their slots are
+ * filled together: when a fifth of all is free, or so many, or this many milliseconds after the first.
+ */
+const FREED_PART = 5;
+const FREED_WAIT_MS = 5;
+/** For so long after wake-ups were looked at, a claim for slots that got free does without, in milliseconds; a hint's never does. */
+const WAKEUPS_SEEN_MS = 100;
 /** Executors that are told to ask again at the same time do not. */
 const AGAIN_JITTER_MS = 10;
 /** First wait of a claim that is to be repeated soon, in milliseconds; doubles with each that was in vain. */
@@ -52,6 +60,11 @@ export class ClaimLoop {
   #inVain = 0;
   /** Executions that have ended. */
   #freed = 0;
+  /** The last claim took all free slots: there may be more, for which slots have to get free first. */
+  #isFull = false;
+  #cancelFreedWait: (() => void) | undefined;
+  /** When wake-ups were looked at, by the monotonic clock. */
+  #wakeupsSeenAt = -Infinity;
 
   constructor(options: ClaimLoopOptions) {
     const { runtime, pollMs } = options;
@@ -70,17 +83,21 @@ export class ClaimLoop {
 
   wake(): void {
     this.#inVain = 0;
+    this.#wakeupsSeenAt = -Infinity;
     this.#repeater.wake();
   }
 
   /** An execution has ended. What waits for its slot need not wait for the next poll. */
   slotFreed(): void {
     this.#freed += 1;
-    if (this.#isLimited) this.#repeater.wake();
+    if (this.#isFull) this.#fillLater();
+    else if (this.#isLimited) this.#repeater.wake();
   }
 
-  stop(): Promise<void> {
-    return this.#repeater.stop();
+  async stop(): Promise<void> {
+    await this.#repeater.stop();
+    this.#isFull = false;
+    this.#cancelFreedWait?.();
   }
 
   /** Claims this one workflow, if it can be claimed. `requeues`: how often it came back without progress. */
@@ -89,19 +106,24 @@ export class ClaimLoop {
   }
 
   async #claimAll(): Promise<void> {
-    const { engine, maxConcurrent, logger } = this.#options;
+    const { runtime, engine, maxConcurrent, logger } = this.#options;
     this.#againInMs = Infinity;
-    let wakeupsSeen = false;
     try {
       for (;;) {
         const freed = this.#freed;
-        const limit = Math.min(this.#batch, maxConcurrent - engine.runningCount);
-        this.#isLimited = limit <= 0;
-        if (limit <= 0) return;
+        const free = maxConcurrent - engine.runningCount;
+        if (free < (this.#isFull ? this.#enough : 1)) {
+          this.#isFull = true;
+          if (free > 0) this.#fillLater();
+          return;
+        }
+        const limit = Math.min(this.#batch, free);
+        const wakeupsSeen = runtime.now() - this.#wakeupsSeenAt < WAKEUPS_SEEN_MS;
+        if (!wakeupsSeen) this.#wakeupsSeenAt = runtime.now();
         const { workflows, isLimited, againInMs, isSoon, turns } = await this.#claim({ limit, wakeupsSeen }, 0);
-        wakeupsSeen = true;
         this.#turns = turns;
         this.#isLimited = isLimited;
+        this.#isFull = workflows.length === free;
         if (workflows.length > 0 || !isSoon) this.#inVain = 0;
         if (workflows.length === limit) {
           if (limit === this.#batch) this.#batch = Math.min(this.#batch * 2, LARGEST_CLAIM);
@@ -118,6 +140,24 @@ export class ClaimLoop {
     } catch (error) {
       logger.warn('A claim failed.', { code: codeOf(error) });
     }
+  }
+
+  /** So many free slots are filled without waiting for more. */
+  get #enough(): number {
+    return Math.min(CLAIM_BATCH, Math.ceil(this.#options.maxConcurrent / FREED_PART));
+  }
+
+  #fillLater(): void {
+    const { runtime, engine, maxConcurrent } = this.#options;
+    if (maxConcurrent - engine.runningCount >= this.#enough) {
+      this.#repeater.wake();
+      return;
+    }
+    this.#cancelFreedWait ??= runtime.startTimer(FREED_WAIT_MS, () => {
+      this.#cancelFreedWait = undefined;
+      this.#isFull = false;
+      this.#repeater.wake();
+    });
   }
 
   async #claim(wanted: Pick<ClaimRequest, 'limit' | 'only' | 'wakeupsSeen'>, requeues: number): Promise<ClaimAnswer> {

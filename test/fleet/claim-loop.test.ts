@@ -7,12 +7,16 @@ import type { ClaimAnswer, ClaimedWorkflow, ClaimRequest, ExecutorStore } from '
 import { silentLogger, waitUntil } from '../support/launch.js';
 
 /** A loop on a store that has so many workflows waiting, and what it has asked for. */
-function loopOver(backlog: { waiting: number }): { loop: ClaimLoop; asked: ClaimRequest[] } {
+function loopOver(
+  backlog: { waiting: number },
+  { maxConcurrent = 10_000 }: { readonly maxConcurrent?: number } = {},
+): { loop: ClaimLoop; asked: ClaimRequest[]; engine: { runningCount: number } } {
   const asked: ClaimRequest[] = [];
   const claim = (request: ClaimRequest): Promise<ClaimAnswer> => {
     asked.push(request);
     const taken = Math.min(request.limit, backlog.waiting);
     backlog.waiting -= taken;
+    if (maxConcurrent < 10_000) engine.runningCount += taken;
     const workflows = Array.from({ length: taken }, () => ({ ownership: { epoch: 1 } }) as ClaimedWorkflow);
     return Promise.resolve({ workflows, isLimited: false, againInMs: null, isSoon: false, turns: null });
   };
@@ -24,12 +28,12 @@ function loopOver(backlog: { waiting: number }): { loop: ClaimLoop; asked: Claim
     executor: { identity: { executorId: 'e', incarnation: 1 }, appVersion: '' } as unknown as ExecutorState,
     logger: silentLogger,
     pollMs: 600_000,
-    maxConcurrent: 10_000,
+    maxConcurrent,
     deadLetterError: '',
     counters: newFleetCounters(),
     onReturned: () => undefined,
   });
-  return { loop, asked };
+  return { loop, asked, engine };
 }
 
 test('claims grow while they bring as many as they ask for, and shrink step by step when they do not', async () => {
@@ -58,5 +62,30 @@ test('of claims that follow one another at once, the first alone looks at wake-u
   loop.wake();
   await waitUntil(() => asked.length === 4, 'it has asked');
   expect(asked.map(({ wakeupsSeen }) => wakeupsSeen)).toEqual([false, true, true, false]);
+  await loop.stop();
+});
+
+test('a full executor fills the slots that get free together: when a fifth is free, or a moment after the first', async () => {
+  const { loop, asked, engine } = loopOver({ waiting: 1_000 }, { maxConcurrent: 50 });
+  const end = (count: number): void => {
+    for (let one = 0; one < count; one++) {
+      engine.runningCount -= 1;
+      loop.slotFreed();
+    }
+  };
+  loop.start();
+  const isFull = async (): Promise<void> => {
+    await waitUntil(() => engine.runningCount === 50, 'it is full');
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  await isFull();
+  // Asked at the tenth; what ends while it asks is the next one's.
+  end(12);
+  await isFull();
+  end(1);
+  expect(asked.length).toBe(3);
+  // Though nothing else ends.
+  await isFull();
+  expect(asked.map(({ limit }) => limit)).toEqual([50, 10, 2, 1]);
   await loop.stop();
 });

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineWorkflow, HoldfastClient, type Holdfast, type WorkflowHandle } from '../../src/index.js';
-import { createBed, silentLogger, waitUntil, type Bed } from '../support/launch.js';
+import { createBed, gate, silentLogger, waitUntil, type Bed } from '../support/launch.js';
 import { startPgProxyFor } from '../support/pg-proxy.js';
 
 let bed: Bed;
@@ -99,4 +99,40 @@ test('a thousand that are enqueued at once are stored by few statements and told
   await remote.close();
   await proxy.close();
   expect(holdfast.health().state).toBe('running');
+});
+
+test('who has ended too many to name them asks for nothing when it is told so itself, and others are told', async () => {
+  const proxy = await startPgProxyFor(bed.database.url);
+  let door = gate();
+  const gated = defineWorkflow('gated', () => door.opened);
+  const own = await bed.launch({
+    workflows: [gated],
+    database: proxy.connectionString(bed.database.url),
+    pollInterval: '1h',
+  });
+  const told: string[] = [];
+  bed.sql.on('notification', ({ payload }) => told.push(payload ?? ''));
+  await bed.sql.query('LISTEN "holdfast.outcome"');
+  // It listens when it has started what only a notification tells it of; beginning to, it asks.
+  door.open();
+  await (await client.enqueue(gated, {})).result();
+  const asked = proxy.arm({ do: 'delay', delayMs: 0 }, /read_outcomes/, { times: Infinity });
+  for (let round = 0; !told.some((payload) => !payload.startsWith('[')); round++) {
+    door = gate();
+    const items = Array.from({ length: 100 }, (_, n) => ({
+      args: [] as [],
+      workflowId: `${String(round)}-${String(n)}-`.padEnd(500, 'x'),
+    }));
+    const results = (await own.enqueueMany(gated, {}, items)).map((one) =>
+      one.ok ? one.handle.result() : Promise.reject(one.error),
+    );
+    door.open();
+    await Promise.all(results);
+  }
+  const other = await client.handle('0-0-'.padEnd(500, 'x')).result();
+  expect(other).toBeUndefined();
+  expect(asked.hits).toBe(0);
+  await bed.sql.query('UNLISTEN *');
+  await own.close();
+  await proxy.close();
 });

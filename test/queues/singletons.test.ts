@@ -274,9 +274,10 @@ test('C9 a debounced call whose reply was lost counts once, also when its workfl
     database: proxy.connectionString(bed.database.url),
     logger: silentLogger,
   });
-  const options: EnqueueOptions = { debounce: { key: 'lost reply', delay: 40 } };
+  const options: EnqueueOptions = { debounce: { key: 'lost reply', delay: 500 } };
   const first = await client.enqueue(echo, options, 'lost first');
   const lost = proxy.arm({ do: 'drop-reply' }, /enqueue_batch/, { times: 1 });
+  proxy.arm({ do: 'delay', delayMs: 1_000 }, /enqueue_batch/, { times: 1 });
   const second = lossy.enqueue(echo, options, 'lost second');
   await lost.happened;
   const handle = await second;

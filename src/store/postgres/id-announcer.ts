@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Driver } from '../../drivers/driver.js';
 
 /** PostgreSQL refuses notifications of 8,000 bytes and more. */
@@ -17,6 +18,8 @@ export class IdAnnouncer {
   #workflowIds = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
+  /** Stands for "any": too many to name. Whoever sent it knows it again, and nobody takes it for a list. */
+  readonly #any = randomUUID();
 
   /** @param gapMs Least time between two notifications, in milliseconds. */
   constructor(driver: Driver, channel: string, gapMs: number) {
@@ -29,6 +32,11 @@ export class IdAnnouncer {
     if (this.#closed) return;
     this.#workflowIds.add(workflowId);
     this.#timer ??= this.#arm();
+  }
+
+  /** Whether this is what this announcer sends where there is too much news to name. */
+  isOwn(payload: string): boolean {
+    return payload === this.#any;
   }
 
   close(): void {
@@ -45,8 +53,7 @@ export class IdAnnouncer {
     this.#sentAt = performance.now();
     const list = JSON.stringify([...this.#workflowIds]);
     this.#workflowIds = new Set();
-    // The empty payload means "any": too many to name.
-    const payload = Buffer.byteLength(list) <= MAX_PAYLOAD_BYTES ? list : '';
+    const payload = Buffer.byteLength(list) <= MAX_PAYLOAD_BYTES ? list : this.#any;
     try {
       await this.#driver.query('SELECT pg_notify($1::text, $2::text)', [this.#channel, payload], {
         prepare: 'holdfast_notify',

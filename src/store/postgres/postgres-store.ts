@@ -406,6 +406,8 @@ export class PostgresStore implements Store {
         this.counters.listenerGaps += 1;
       },
       onNotification: (channel, payload) => {
+        // What has ended here was told to those who wait here, and asking about all others would be in vain.
+        if (this.#announcer.isOwn(payload)) return;
         passHint(hints, channel.slice(this.#schema.length + 1), payload);
       },
     });
