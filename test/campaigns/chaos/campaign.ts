@@ -70,6 +70,8 @@ export interface ChaosRun {
   /** Where the ledger is copied to. */
   readonly keep?: string | undefined;
   readonly progress?: (text: string) => void;
+  /** Is told of each part when it is judged; `tookMs` is of all of it. */
+  readonly onPart?: (findings: ChaosFindings, chaosMs: number, tookMs: number) => Promise<void>;
 }
 
 /** What a run has found. */
@@ -113,16 +115,19 @@ async function play(run: ChaosRun, resources: Resources): Promise<ChaosFindings>
   const server = await createServer(faults);
   resources.onEnd(() => server.close());
   const database = await prepareDatabase(server, mutant);
+  const source = `PostgreSQL ${server.release}`;
   const parts: PartFindings[] = [];
   for (const chaosMs of partsOf(options)) {
+    const begun = performance.now();
     if (parts.length > 0) await forgetJudged(database);
     const part = await runUntilEnd((own) => playPart(run, { server, database, random, chaosMs }, own));
     parts.push(part);
+    await run.onPart?.({ ...part, source }, chaosMs, performance.now() - begun);
     if (options.partMs < options.chaosMs) progress(`part ${String(parts.length)}: ${sumUp(part.verdicts)}`);
     // What is wrong is there to be looked at.
     if (sumUp(part.verdicts) === 'red') break;
   }
-  return { ...joinParts(parts), source: `PostgreSQL ${server.release}` };
+  return { ...joinParts(parts), source };
 }
 
 function partsOf({ chaosMs, partMs }: ChaosOptions): readonly number[] {

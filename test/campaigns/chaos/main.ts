@@ -50,7 +50,6 @@ async function runOnce(
   { options, mutant, keep, results }: ChaosCommand,
   faults: readonly Fault[],
 ): Promise<Verdict['is']> {
-  const begun = performance.now();
   console.log(
     `${faults.length === 1 ? String(faults[0]?.name) : `${String(faults.length)} faults by turns`}, ` +
       `${String(options.chaosMs / 60_000)} minutes, seed ${String(options.seed)}, ${String(options.executors)} executors, ` +
@@ -63,13 +62,14 @@ async function runOnce(
     progress: (text) => {
       console.error(text);
     },
+    onPart: async (part, chaosMs, tookMs) => {
+      if (results === undefined) return;
+      const result = resultOf(run, { ...part, verdicts: withImpossible(part) }, chaosMs, tookMs);
+      await appendFile(results, `${JSON.stringify(result)}\n`);
+    },
   });
   const verdicts = withImpossible(findings);
   console.log(renderVerdicts(verdicts));
-  if (results !== undefined) {
-    const result = resultOf(run, { ...findings, verdicts }, performance.now() - begun);
-    await appendFile(results, `${JSON.stringify(result)}\n`);
-  }
   return sumUp(verdicts);
 }
 

@@ -38,10 +38,13 @@ export class Member {
       else pending?.reject(new Error(error));
     });
     child.once('exit', (code, signal) => {
-      if (this.#state !== 'ended') this.#note('crashed');
+      const isKilled = this.#state === 'ended';
+      if (!isKilled) this.#note('crashed');
       this.#state = 'ended';
-      for (const { reject } of this.#pending.values())
-        reject(new Error(`${this.who} ended: ${String(signal ?? code)}.`));
+      for (const { resolve, reject } of this.#pending.values()) {
+        if (isKilled) resolve(undefined);
+        else reject(new Error(`${this.who} ended: ${String(signal ?? code)}.`));
+      }
       this.#pending.clear();
     });
   }
@@ -61,9 +64,9 @@ export class Member {
     return this.#state;
   }
 
-  /** Resolves with the answer; rejects when the process ends before. */
+  /** Resolves with the answer, or with undefined when the campaign kills the process before; rejects when it ends by itself. */
   async tell(command: Command): Promise<unknown> {
-    if (this.#state === 'ended') throw new Error(`${this.who} has ended.`);
+    if (this.#state === 'ended') return undefined;
     const id = ++this.#asked;
     const reply = this.#replyTo(id);
     this.#child.send({ id, ...command }, () => undefined);
@@ -136,7 +139,7 @@ export class Member {
         };
       this.#pending.set(id, { resolve: settle(resolve), reject: settle(reject) });
     });
-    // Killed processes owe answers that nobody awaits.
+    // Processes that end owe answers that nobody awaits.
     reply.catch(() => undefined);
     return reply;
   }

@@ -19,7 +19,7 @@ export const USAGE = `Usage: npm run chaos -- [options]
   --handle-seconds <n>      a handle may take after the outcome was recorded (default 2)
   --void-below <n>          acknowledgements below which a run shows nothing (default 200)
   --mutant <name>           a fault in the database's functions, so that a judge has to be red: ${MUTANTS.join(', ')}
-  --results <file>          appends what was found, as a line of JSON; npm run chaos:table makes the table of such files
+  --results <file>          appends what was found, as a line of JSON for each part; npm run chaos:table makes the table of such files
   --keep <file>             copies the ledger there
   --ci                      instead: 18 s of everything by turns, and 18 s of each of the three decisive faults, with limits for a
                             machine that has other things to do; the rest as given

@@ -1,7 +1,7 @@
 import { sumUp } from '../support/verdict.js';
 import type { ChaosFindings, ChaosRun } from './campaign.js';
 
-/** What one run has found, as a line of a results file. */
+/** What one run has found, or a part of it, as a line of a results file. */
 export interface ChaosResult {
   readonly seed: number;
   readonly mutant?: string;
@@ -22,6 +22,7 @@ export interface ChaosResult {
 export function resultOf(
   { options, faults, mutant }: Pick<ChaosRun, 'options' | 'faults' | 'mutant'>,
   findings: ChaosFindings,
+  chaosMs: number,
   tookMs: number,
 ): ChaosResult {
   return {
@@ -33,7 +34,7 @@ export function resultOf(
     violations: Object.fromEntries(
       findings.verdicts.filter(({ is }) => is === 'red').map(({ judge, says }) => [judge, says]),
     ),
-    minutes: options.chaosMs / 60_000,
+    minutes: chaosMs / 60_000,
     seconds: Math.round(tookMs / 1_000),
     on: new Date().toISOString().slice(0, 10),
     server: findings.source,

@@ -12,11 +12,12 @@ export const duplicateStarts: Fault = {
   landsWhen: 'eight and more were told that it is started',
   wants: {},
   async run({ crew, client, random, hit, pause }) {
-    for (let storm = 0; await pause(STORM_EVERY_MS * random.between(0.2, 1.8)); storm++) {
-      const workflowId = `storm ${String(storm)}`;
-      // Those that are killed meanwhile do not answer.
-      const all = [client, ...crew.running].map((member) => member.tell({ do: 'storm', workflowId }).catch(() => 0));
-      const told = (await Promise.all(all)).reduce<number>((sum, count) => sum + Number(count), 0);
+    while (await pause(STORM_EVERY_MS * random.between(0.2, 1.8))) {
+      // Never the same one again, in whichever turn of this fault.
+      const workflowId = `storm ${String(Math.floor(random.next() * 1e12))}`;
+      const all = [client, ...crew.running].map((member) => member.tell({ do: 'storm', workflowId }));
+      // Who is killed meanwhile does not answer.
+      const told = (await Promise.all(all)).reduce<number>((sum, count) => sum + Number(count ?? 0), 0);
       if (told >= LEAST_TOLD) hit(`${workflowId}: ${String(told)}`);
     }
   },
