@@ -1,17 +1,17 @@
 import type { GroupEnd } from './pg-messages.js';
-import type { PgWire } from './pg-wire.js';
+import type { PgWireTap, WireListener } from './pg-wire.js';
 
-/** What becomes of a BEGIN that was not waited for. */
-export interface BeginHandlers {
+/** BEGIN and what goes with it, and what becomes of it. */
+export interface Begin {
+  /** Of how many statements it is. */
+  readonly count: number;
+  messages(end: GroupEnd): Buffer;
   /** It is on its way. */
-  readonly onSent: () => void;
-  readonly onAnswered: () => void;
+  onSent(): void;
+  onAnswered(): void;
   /** The server refused it. What was sent behind it has had no effect; what would be sent from now on has to be kept from it. */
-  readonly onRefused: (error: unknown) => void;
+  onRefused(error: unknown): void;
 }
-
-/** What the server says of a statement before it has completed. */
-const OF_A_STATEMENT = new Set(['parseComplete', 'bindComplete', 'rowDescription', 'noData', 'dataRow']);
 
 /**
  * Sends BEGIN together with the first statement of the transaction, whoever sends that, and saves its round trip.
@@ -21,37 +21,21 @@ const OF_A_STATEMENT = new Set(['parseComplete', 'bindComplete', 'rowDescription
  * - BEGIN is answered at once (Flush), and not with the statement, which may take as long as it likes: BEGIN has a time limit.
  * - What the server says to BEGIN is kept from the library, which knows of its own statement only.
  */
-export class BeginAhead {
-  readonly #wire: PgWire;
-  readonly #count: number;
-  readonly #messages: (end: GroupEnd) => Buffer;
-  readonly #handlers: BeginHandlers;
+export class BeginAhead implements WireListener {
+  readonly #tap: PgWireTap;
+  readonly #begin: Begin;
   #state: 'armed' | 'sent' | 'over' = 'armed';
+  /** How many of its statements the server has not answered. */
+  #awaited: number;
+  /** Called when the server is ready for more, which it says once it has had a Sync. */
+  #next: (() => void) | undefined;
 
-  /** @param begin What to send, and of how many statements it is. Sent once at most. */
-  constructor(
-    wire: PgWire,
-    begin: { readonly count: number; readonly messages: (end: GroupEnd) => Buffer },
-    handlers: BeginHandlers,
-  ) {
-    this.#wire = wire;
-    this.#count = begin.count;
-    this.#messages = begin.messages;
-    this.#handlers = handlers;
-    const own = wire as Partial<PgWire>;
-    own.parse = (message) => {
-      this.send();
-      wire.parse(message);
-    };
-    own.bind = (message) => {
-      this.send();
-      wire.bind(message);
-    };
-    own.query = (text) => {
-      this.#sendAndWait(() => {
-        wire.query(text);
-      });
-    };
+  /** @param begin Sent once at most. */
+  constructor(tap: PgWireTap, begin: Begin) {
+    this.#tap = tap;
+    this.#begin = begin;
+    this.#awaited = begin.count;
+    tap.listener = this;
   }
 
   get isSent(): boolean {
@@ -62,67 +46,62 @@ export class BeginAhead {
     return this.#state === 'sent';
   }
 
-  /** For who writes a statement past the library, and before that. */
-  send(): void {
-    if (this.#state === 'armed') this.#send('flush', undefined);
+  beforeStatement(): void {
+    if (this.#state === 'armed') this.#send('flush');
+  }
+
+  beforeText(send: () => void): void {
+    if (this.#state !== 'armed') {
+      send();
+      return;
+    }
+    this.#next = send;
+    this.#send('sync');
   }
 
   /** The transaction is over. One that was not sent never will be. */
   end(): void {
-    this.#disarm();
-    delete (this.#wire as Partial<PgWire>).emit;
     this.#state = 'over';
+    if (this.#tap.listener === this) this.#tap.listener = undefined;
   }
 
-  #sendAndWait(next: () => void): void {
-    this.#send('sync', next);
+  keeps(event: string, message: unknown): boolean {
+    if (this.#state !== 'sent') return false;
+    switch (event) {
+      case 'parseComplete':
+      case 'bindComplete':
+      case 'rowDescription':
+      case 'noData':
+      case 'dataRow':
+        return this.#awaited > 0;
+      case 'commandComplete':
+        if (this.#awaited === this.#begin.count) assertBegun(message);
+        this.#awaited -= 1;
+        if (this.#awaited === 0 && this.#next === undefined) this.#answered();
+        return true;
+      case 'readyForQuery':
+        if (this.#next === undefined) return false;
+        this.#answered();
+        this.#next();
+        return true;
+      case 'errorMessage':
+        this.#answered();
+        this.#begin.onRefused(message);
+        return false;
+      default:
+        return false;
+    }
   }
 
-  #send(end: GroupEnd, next: (() => void) | undefined): void {
-    this.#disarm();
+  #send(end: GroupEnd): void {
     this.#state = 'sent';
-    this.#listen(next);
-    this.#wire.stream.write(this.#messages(end));
-    this.#handlers.onSent();
+    this.#tap.write(this.#begin.messages(end));
+    this.#begin.onSent();
   }
 
-  /** `next` is called when the server is ready for more, which it says once it has had a Sync. */
-  #listen(next: (() => void) | undefined): void {
-    const wire = this.#wire;
-    const emit = wire.emit.bind(wire);
-    let awaited = this.#count;
-    const answered = (): void => {
-      delete (wire as Partial<PgWire>).emit;
-      this.#state = 'over';
-      this.#handlers.onAnswered();
-    };
-    wire.emit = (event, ...message) => {
-      if (awaited > 0 && OF_A_STATEMENT.has(event)) return true;
-      if (event === 'commandComplete') {
-        if (awaited === this.#count) assertBegun(message[0]);
-        awaited -= 1;
-        if (awaited === 0 && next === undefined) answered();
-        return true;
-      }
-      if (event === 'readyForQuery' && next !== undefined) {
-        answered();
-        next();
-        return true;
-      }
-      if (event === 'errorMessage') {
-        answered();
-        this.#handlers.onRefused(message[0]);
-      }
-      return emit(event, ...message);
-    };
-  }
-
-  /** The library's own methods come to light again. */
-  #disarm(): void {
-    const own = this.#wire as Partial<PgWire>;
-    delete own.parse;
-    delete own.bind;
-    delete own.query;
+  #answered(): void {
+    this.end();
+    this.#begin.onAnswered();
   }
 }
 

@@ -1,16 +1,16 @@
 import { Socket } from 'node:net';
 
-import type { SqlParameter } from './driver.js';
 import { ConnectionLostError, ConnectionUnavailableError } from '../errors/database-errors.js';
 import { isPreparedStatementMismatch, statementFailure } from './failures.js';
-import { BeginAhead } from './pg-begin-ahead.js';
+import { type Begin, BeginAhead } from './pg-begin-ahead.js';
+import { PgControlStatements } from './pg-control-statements.js';
 import { PgLastStatement } from './pg-last-statement.js';
 import type { PgClientClass, PgConnectionConfig } from './pg-library.js';
-import { messagesOf, type MessageStatement } from './pg-messages.js';
+import { type GroupEnd, messagesOf, type MessageStatement } from './pg-messages.js';
 import { type PgOpening, PgSession, type Watch } from './pg-session.js';
 import { encodeText } from './sql-values.js';
-import { type PgWire, wireOf } from './pg-wire.js';
-import { type SessionTraits, type TransactionStart, UNKNOWN_TRAITS } from './session.js';
+import { type PgWire, type PgWireTap, tapOf } from './pg-wire.js';
+import { rolledBack, type SessionTraits, type TransactionStart, UNKNOWN_TRAITS } from './session.js';
 import type { PoolableSession, PoolEvents } from './session-pool.js';
 
 /** Milliseconds that a connection gets to say goodbye before its socket is cut. */
@@ -21,12 +21,8 @@ const CLOSE_GRACE_MS = 2_000;
  * now, which is found out by waiting for BEGIN: the statements of the application have no time limit.
  */
 const FRESH_MS = 5_000;
-/**
- * How many statements of transactions a session keeps prepared: there are a few, unless somebody makes up a new idle timeout
- * for each transaction.
- */
-const MOST_PREPARED = 32;
-const COMMIT = 'COMMIT';
+/** A statement, its parameters and its name. */
+type LastStatement = Parameters<NonNullable<PgOpening['commitWith']>>;
 
 /** A connection that we opened. Its socket is ours, since `pg` has no way to give up on a half-open one. */
 export class OwnPgSession extends PgSession implements PoolableSession {
@@ -35,10 +31,8 @@ export class OwnPgSession extends PgSession implements PoolableSession {
   readonly #events: PoolEvents;
   #traits = UNKNOWN_TRAITS;
   #isClosed = false;
-  readonly #wire: PgWire | undefined;
-  /** Names of statements that we have prepared past the library, by text. */
-  readonly #prepared = new Map<string, string>();
-  #named = 0;
+  readonly #tap: PgWireTap | undefined;
+  readonly #statements = new PgControlStatements();
   #usedAt = performance.now();
 
   constructor(Client: PgClientClass, config: PgConnectionConfig, events: PoolEvents) {
@@ -48,7 +42,7 @@ export class OwnPgSession extends PgSession implements PoolableSession {
     this.#client = client;
     this.#socket = socket;
     this.#events = events;
-    this.#wire = wireOf(client);
+    this.#tap = tapOf(client);
     client.on('error', () => {
       this.#close();
     });
@@ -88,103 +82,51 @@ export class OwnPgSession extends PgSession implements PoolableSession {
   }
 
   protected override begin(start: TransactionStart, watch: Watch): PgOpening | Promise<PgOpening> {
-    const wire = this.#wire;
-    if (wire === undefined || this.#traits.isPooled) return super.begin(start, watch);
+    const tap = this.#tap;
+    if (tap === undefined || this.#traits.isPooled) return super.begin(start, watch);
     if (performance.now() - this.#usedAt > FRESH_MS) return this.#beginWaiting(start, watch);
-    return this.#beginAhead(wire, start, watch);
+    return new OpeningAhead(this, tap, this.#statements, start, watch);
   }
 
   async #beginWaiting(start: TransactionStart, watch: Watch): Promise<PgOpening> {
-    const opening = await super.begin(start, watch);
-    return { ...opening, commitWith: (...statement) => this.#commitWith(...statement) };
-  }
-
-  #beginAhead(wire: PgWire, { modes, settings }: TransactionStart, watch: Watch): PgOpening {
-    const texts = [`BEGIN ${modes}`, ...settings];
-    let stop: (() => void) | undefined;
-    let refusal: Error | undefined;
-    let isCommitting = false;
-    const ahead = new BeginAhead(
-      wire,
-      {
-        count: texts.length,
-        messages: (options) =>
-          messagesOf(
-            texts.map((text) => this.#control(text)),
-            options,
-          ),
-      },
-      {
-        onSent: () => {
-          stop = watch();
-        },
-        onAnswered: () => {
-          stop?.();
-        },
-        onRefused: (error) => {
-          refusal = refusalOf(error);
-          // The body may go on all the same, with statements that would take effect by themselves.
-          this.destroy(refusal);
-        },
-      },
-    );
-    // Given up for want of an answer, and not by the body.
-    const whyLost = (): Error | undefined =>
-      this.destroyedBy instanceof ConnectionLostError ? this.destroyedBy : undefined;
+    const waitedFor = await super.begin(start, watch);
+    let isCommitted = false;
+    const onCommitted = (): void => {
+      isCommitted = true;
+    };
     return {
-      get isBegun() {
-        return ahead.isSent;
+      ...waitedFor,
+      get isCommitted() {
+        return isCommitted;
       },
-      get refusal() {
-        return refusal ?? (ahead.isUnanswered && !isCommitting ? whyLost() : undefined);
-      },
-      commitWith: (text, parameters, name) => {
-        isCommitting = true;
-        return this.#commitWith(text, parameters, name, ahead);
-      },
-      end: () => {
-        stop?.();
-        ahead.end();
-      },
+      commitWith: (...statement) => this.commitWith(statement, { onCommitted }),
     };
   }
 
-  #commitWith(text: string, parameters: readonly SqlParameter[], name: string, ahead?: BeginAhead): Promise<string> {
+  commitWith(
+    [text, parameters, name]: LastStatement,
+    { ahead, onCommitted }: { readonly ahead?: BeginAhead; readonly onCommitted: () => void },
+  ): Promise<void> {
     const values = parameters.map(encodeText);
     return new Promise((resolve, reject) => {
       let statements: readonly MessageStatement[] = [];
       const write = (wire: PgWire): void => {
-        ahead?.send();
-        statements = [this.#prepare(text, name, values), this.#control(COMMIT)];
+        ahead?.beforeStatement();
+        statements = this.#statements.commitWith(text, name, values);
         wire.stream.write(messagesOf(statements, 'sync'));
       };
       this.#client.query(
         new PgLastStatement({ text, values }, write, (error, tag) => {
-          if (error === undefined) {
-            resolve(tag);
+          if (error === undefined && tag === 'COMMIT') {
+            onCommitted();
+            resolve();
             return;
           }
-          for (const statement of statements) if (!statement.isParsed) this.#prepared.delete(statement.text);
-          reject(error);
+          if (error !== undefined) this.#statements.forget(statements);
+          reject(error ?? rolledBack());
         }),
       );
     });
-  }
-
-  /** A statement without parameters; prepared, unless there are too many. */
-  #control(text: string): MessageStatement {
-    if (this.#prepared.size >= MOST_PREPARED && !this.#prepared.has(text))
-      return { name: '', text, values: [], isParsed: false };
-    return this.#prepare(text, 'holdfast_control', []);
-  }
-
-  /** No name is used twice, since it is not known of a statement that failed whether it was parsed. */
-  #prepare(text: string, prefix: string, values: readonly (string | null)[]): MessageStatement {
-    const known = this.#prepared.get(text);
-    if (known !== undefined) return { name: known, text, values, isParsed: true };
-    const name = `${prefix}_${String(++this.#named)}`;
-    this.#prepared.set(text, name);
-    return { name, text, values, isParsed: false };
   }
 
   protected cut(): void {
@@ -196,6 +138,78 @@ export class OwnPgSession extends PgSession implements PoolableSession {
     this.#isClosed = true;
     this.#socket.destroy();
     this.#events.onClosed(this);
+  }
+}
+
+/** A transaction whose BEGIN goes with its first statement. */
+class OpeningAhead implements PgOpening, Begin {
+  readonly count: number;
+  isCommitted = false;
+  readonly #session: OwnPgSession;
+  readonly #statements: PgControlStatements;
+  readonly #start: TransactionStart;
+  readonly #watch: Watch;
+  readonly #ahead: BeginAhead;
+  #stop: (() => void) | undefined;
+  #refusal: Error | undefined;
+  #isCommitting = false;
+
+  constructor(
+    session: OwnPgSession,
+    tap: PgWireTap,
+    statements: PgControlStatements,
+    start: TransactionStart,
+    watch: Watch,
+  ) {
+    this.count = 1 + start.settings.length;
+    this.#session = session;
+    this.#statements = statements;
+    this.#start = start;
+    this.#watch = watch;
+    this.#ahead = new BeginAhead(tap, this);
+  }
+
+  messages(end: GroupEnd): Buffer {
+    return this.#statements.begin(this.#start, end);
+  }
+
+  onSent(): void {
+    this.#stop = this.#watch();
+  }
+
+  onAnswered(): void {
+    this.#stop?.();
+  }
+
+  onRefused(error: unknown): void {
+    this.#refusal = refusalOf(error);
+    // The body may go on all the same, with statements that would take effect by themselves.
+    this.#session.destroy(this.#refusal);
+  }
+
+  get isBegun(): boolean {
+    return this.#ahead.isSent;
+  }
+
+  get refusal(): Error | undefined {
+    if (this.#refusal !== undefined || !this.#ahead.isUnanswered || this.#isCommitting) return this.#refusal;
+    // Given up for want of an answer, and not by the body.
+    const { destroyedBy } = this.#session;
+    return destroyedBy instanceof ConnectionLostError ? destroyedBy : undefined;
+  }
+
+  readonly commitWith = (...statement: LastStatement): Promise<void> => {
+    this.#isCommitting = true;
+    return this.#session.commitWith(statement, { ahead: this.#ahead, onCommitted: this.#onCommitted });
+  };
+
+  readonly #onCommitted = (): void => {
+    this.isCommitted = true;
+  };
+
+  end(): void {
+    this.#stop?.();
+    this.#ahead.end();
   }
 }
 

@@ -28,13 +28,15 @@ export interface PgOpening {
   readonly isBegun: boolean;
   /** Why BEGIN was refused, where that was not waited for. */
   readonly refusal: Error | undefined;
-  /** See {@link TransactionRunner}; resolves with the last command's tag. */
-  readonly commitWith?: (text: string, parameters: readonly SqlParameter[], statementName: string) => Promise<string>;
+  /** By `commitWith`. */
+  readonly isCommitted: boolean;
+  /** See {@link TransactionRunner}. */
+  readonly commitWith?: NonNullable<TransactionRunner['commitWith']>;
   /** Called when the transaction is over. */
   end(): void;
 }
 
-const WAITED_FOR: PgOpening = { isBegun: true, refusal: undefined, end: () => undefined };
+const WAITED_FOR: PgOpening = { isBegun: true, refusal: undefined, isCommitted: false, end: () => undefined };
 
 /** A connection of `pg`; where it comes from and goes to is up to the subclass. */
 export abstract class PgSession implements Session {
@@ -45,6 +47,9 @@ export abstract class PgSession implements Session {
     const loss = lossByNotice(notice);
     if (loss !== undefined) this.destroy(loss);
   };
+
+  readonly #runs: TransactionRunner['run'] = (text, parameters, statementName) =>
+    this.run(text, parameters, statementName);
 
   protected constructor(connection: PgConnection) {
     this.#connection = connection;
@@ -71,46 +76,21 @@ export abstract class PgSession implements Session {
   ): Promise<Result> {
     const begun = this.begin(start, watch);
     const opening = begun instanceof Promise ? await begun : begun;
-    const progress = { isCommitted: false };
     const { commitWith } = opening;
-    const runner: TransactionRunner =
-      commitWith === undefined
-        ? this
-        : {
-            run: (...statement) => this.run(...statement),
-            commitWith: async (...statement) => {
-              assertCommitted(await commitWith(...statement));
-              progress.isCommitted = true;
-            },
-          };
+    const runner = commitWith === undefined ? this : { run: this.#runs, commitWith };
+    // Whatever came of COMMIT, there is nothing to roll back.
+    let isEnding = false;
     try {
-      const result = await this.#runBody(
-        opening,
-        () => body(this.#connection, runner),
-        () => progress.isCommitted,
-        watch,
-      );
+      const result = await body(this.#connection, runner);
+      isEnding = true;
       // Nothing was sent, or everything is over.
-      if (!progress.isCommitted && opening.isBegun) assertCommitted(await this.#control('COMMIT', watch));
+      if (!opening.isCommitted && opening.isBegun) assertCommitted(await this.#control('COMMIT', watch));
       return result;
     } catch (error) {
+      if (!isEnding && !opening.isCommitted && opening.isBegun) await this.#rollBack(watch);
       throw opening.refusal === undefined ? error : new TransactionNotBegun(opening.refusal);
     } finally {
       opening.end();
-    }
-  }
-
-  async #runBody<Result>(
-    opening: PgOpening,
-    body: () => Promise<Result>,
-    isCommitted: () => boolean,
-    watch: Watch,
-  ): Promise<Result> {
-    try {
-      return await body();
-    } catch (error) {
-      if (opening.isBegun && !isCommitted()) await this.#rollBack(watch);
-      throw error;
     }
   }
 

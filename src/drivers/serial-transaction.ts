@@ -17,7 +17,7 @@ export class SerialTransaction implements DriverTransaction {
   readonly commitWith: DriverTransaction['commitWith'];
   readonly destroy: (cause: Error) => void;
   readonly #run: RunStatement;
-  #last: Promise<unknown> = Promise.resolve();
+  #last: Promise<unknown> | undefined;
   #open = 0;
   #isOver = false;
 
@@ -41,7 +41,8 @@ export class SerialTransaction implements DriverTransaction {
     this.#inTurn(async () => (await this.#run(text, parameters, options)) as unknown as readonly Row[]);
 
   #inTurn<Result>(send: () => Promise<Result>): Promise<Result> {
-    const turn = this.#open++ === 0 ? this.#send(send) : this.#last.then(() => this.#send(send));
+    const before = this.#open++ === 0 ? undefined : this.#last;
+    const turn = before === undefined ? this.#send(send) : before.then(() => this.#send(send));
     const done = (): void => {
       this.#open -= 1;
     };
@@ -49,10 +50,15 @@ export class SerialTransaction implements DriverTransaction {
     return turn;
   }
 
-  async #send<Result>(send: () => Promise<Result>): Promise<Result> {
+  #send<Result>(send: () => Promise<Result>): Promise<Result> {
+    if (!this.#isOver) return send();
     // The connection may be another transaction's by now, and the statement would become part of that.
-    if (this.#isOver) throw new ConnectionUnavailableError('The transaction is over, nothing was sent.');
-    return send();
+    return Promise.reject(new ConnectionUnavailableError('The transaction is over, nothing was sent.'));
+  }
+
+  /** Whether the body has sent something that it has not waited for: see {@link settled}. */
+  get isBusy(): boolean {
+    return this.#open > 0;
   }
 
   /** Waits for what the body has sent and not waited for, so that it is part of the transaction. */

@@ -15,13 +15,8 @@ import { DEFAULT_CONNECT_TIMEOUT_MS, DEFAULT_STATEMENT_TIMEOUT_MS, type DriverOp
 import { isPreparedStatementMismatch, statementFailure } from './failures.js';
 import { listen, type OpenListener } from './listener.js';
 import { SerialTransaction } from './serial-transaction.js';
-import {
-  type Session,
-  type SessionSource,
-  TransactionNotBegun,
-  type TransactionRunner,
-  type TransactionStart,
-} from './session.js';
+import { type Session, type SessionSource, TransactionNotBegun, type TransactionRunner } from './session.js';
+import { TransactionStarts } from './transaction-starts.js';
 
 const NO_PARAMETERS: readonly SqlParameter[] = [];
 const NO_OPTIONS: StatementOptions = {};
@@ -46,6 +41,7 @@ export class SessionDriver implements Driver {
   readonly #statementTimeoutMs: number;
   readonly #connectTimeoutMs: number;
   readonly #names = new Map<string, string>();
+  readonly #starts = new TransactionStarts();
   readonly #streams = new Set<NotificationStream>();
   /** Once a connection has shown that it does not keep prepared statements, none is prepared any more. */
   #canPrepare = true;
@@ -74,7 +70,7 @@ export class SessionDriver implements Driver {
     try {
       // SET does not reach every server connection behind a pooler, nor is the session of a caller's pool ours to set.
       const rows = session.traits.hasHostileDefaults
-        ? await this.#runTransaction(session, startOf({}), statement.timeoutMs, (_client, { run }) => run(statement))
+        ? await this.#runAlone(session, statement)
         : await this.#run(session, session, statement);
       return rows as readonly Row[];
     } finally {
@@ -88,28 +84,33 @@ export class SessionDriver implements Driver {
   ): Promise<Result> {
     const session = this.#acquireIdle() ?? (await this.#acquire(this.#connectTimeoutMs));
     let current: SerialTransaction | undefined;
+    // Whatever the body throws is the caller's, whether it looks like a failure of the connection or not.
+    let thrown: { readonly error: unknown } | undefined;
     try {
-      return await this.#runTransaction(session, startOf(options), this.#statementTimeoutMs, async (client, runs) => {
-        const { run, commitWith } = runs;
-        const transaction = new SerialTransaction(
-          client,
-          (text, parameters, statementOptions) =>
-            run(this.#statement(text, parameters ?? NO_PARAMETERS, statementOptions ?? NO_OPTIONS)),
-          (cause) => {
-            session.destroy(cause);
-          },
-          commitWith &&
-            ((text, parameters, statementOptions) => commitWith(this.#statement(text, parameters, statementOptions))),
-        );
-        current = transaction;
-        try {
-          const result = await body(transaction);
-          await transaction.settled();
-          return result;
-        } finally {
-          transaction.end();
-        }
-      });
+      const result = await session.transaction(
+        this.#starts.of(options),
+        async (client, runner) => {
+          const transaction = this.#open(session, client, runner);
+          current = transaction;
+          try {
+            const returned = await body(transaction);
+            if (transaction.isBusy) await transaction.settled();
+            return returned;
+          } catch (error) {
+            thrown = { error };
+            throw error;
+          } finally {
+            transaction.end();
+          }
+        },
+        () => this.#watch(session, this.#statementTimeoutMs),
+      );
+      assertKept(session);
+      return result;
+    } catch (error) {
+      if (error instanceof TransactionNotBegun) throw notBegun(session, error.cause);
+      if (thrown !== undefined) throw thrown.error;
+      throw sessionFailure(session, error);
     } finally {
       // Also when the body is still running because the connection broke under it.
       current?.end();
@@ -193,44 +194,40 @@ export class SessionDriver implements Driver {
     }
   }
 
-  async #runTransaction<Result>(
-    session: Session,
-    start: TransactionStart,
-    timeoutMs: number,
-    body: (client: unknown, runs: TransactionRuns) => Promise<Result>,
-  ): Promise<Result> {
-    // Whatever the body throws is the caller's, whether it looks like a failure of the connection or not.
-    const bodyErrors: unknown[] = [];
+  /** A statement that needs modes which its session does not have. */
+  async #runAlone(session: Session, statement: Statement): Promise<SqlRow[]> {
     try {
-      const result = await session.transaction(
-        start,
-        async (client, runner) => {
-          try {
-            return await body(client, {
-              run: async (statement) => {
-                // A mismatch would abort the transaction, too late for a second try.
-                const name = session.traits.isPooled ? undefined : statement.name;
-                return this.#run(session, runner, { ...statement, name });
-              },
-              commitWith: this.#commitsWith(session, runner),
-            });
-          } catch (error) {
-            bodyErrors.push(error);
-            throw error;
-          }
-        },
-        () => this.#watch(session, timeoutMs),
+      const rows = await session.transaction(
+        this.#starts.of({}),
+        (_client, runner) => this.#run(session, runner, inTransactionOf(session, statement)),
+        () => this.#watch(session, statement.timeoutMs),
       );
       assertKept(session);
-      return result;
+      return rows;
     } catch (error) {
-      if (error instanceof TransactionNotBegun) throw notBegun(session, error.cause);
-      if (bodyErrors.length > 0) throw bodyErrors[0];
-      throw sessionFailure(session, error);
+      throw error instanceof TransactionNotBegun ? notBegun(session, error.cause) : sessionFailure(session, error);
     }
   }
 
-  #commitsWith(session: Session, { commitWith }: TransactionRunner): TransactionRuns['commitWith'] {
+  #open(session: Session, client: unknown, runner: TransactionRunner): SerialTransaction {
+    const commitWith = this.#commitsWith(session, runner);
+    return new SerialTransaction(
+      client,
+      (text, parameters, options) => {
+        const statement = this.#statement(text, parameters ?? NO_PARAMETERS, options ?? NO_OPTIONS);
+        return this.#run(session, runner, inTransactionOf(session, statement));
+      },
+      (cause) => {
+        session.destroy(cause);
+      },
+      commitWith && ((text, parameters, options) => commitWith(this.#statement(text, parameters, options))),
+    );
+  }
+
+  #commitsWith(
+    session: Session,
+    { commitWith }: TransactionRunner,
+  ): ((statement: Statement) => Promise<void>) | undefined {
     if (commitWith === undefined || !this.#canPrepare) return undefined;
     return async ({ text, parameters, name, timeoutMs }) => {
       if (name === undefined) throw new TypeError('What commits has to be prepared.');
@@ -266,10 +263,9 @@ function assertKept(session: Session): void {
   if (session.destroyedBy instanceof ConnectionLostError) throw session.destroyedBy;
 }
 
-/** How a transaction's statements are run. */
-interface TransactionRuns {
-  readonly run: (statement: Statement) => Promise<SqlRow[]>;
-  readonly commitWith: ((statement: Statement) => Promise<void>) | undefined;
+/** In a transaction a mismatch would abort it, too late for a second try. */
+function inTransactionOf(session: Session, statement: Statement): Statement {
+  return session.traits.isPooled ? { ...statement, name: undefined } : statement;
 }
 
 function asLost(cause: unknown): ConnectionLostError {
@@ -288,22 +284,4 @@ function sessionFailure(session: Session, error: unknown): Error {
   const failure = session.destroyedBy ?? statementFailure(error);
   if (failure instanceof ConnectionLostError) session.destroy(failure);
   return failure;
-}
-
-function startOf(options: TransactionOptions): TransactionStart {
-  const isolation = (options.isolation ?? 'read committed').toUpperCase();
-  const access = (options.access ?? 'read write').toUpperCase();
-  const { idleTimeoutMs, marker } = options;
-  const settings: string[] = [];
-  if (idleTimeoutMs !== undefined) {
-    // Zero would switch the limit off.
-    settings.push(`SET LOCAL idle_in_transaction_session_timeout = ${Math.max(1, Math.ceil(idleTimeoutMs))}`);
-  }
-  // Only a query settles the access mode: until then the body could make it READ WRITE.
-  if (marker !== undefined && access === 'READ ONLY') settings.push('SELECT');
-  if (marker !== undefined) settings.push(`SET LOCAL holdfast.transaction = '${marker.replace(/[^\w-]/g, '')}'`);
-  return {
-    modes: `ISOLATION LEVEL ${isolation} ${access}`,
-    settings,
-  };
 }

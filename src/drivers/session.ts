@@ -124,8 +124,12 @@ export function lossByNotice({ routine }: ServerNotice): ConnectionLostError | u
   return new ConnectionLostError('The wait for a synchronous standby was broken off: the outcome is unknown.');
 }
 
-/** The server answers COMMIT of a transaction in which a statement failed with ROLLBACK, and not with an error. */
+/** @throws DatabaseError unless it is the answer to a COMMIT that has committed. */
 export function assertCommitted(commandTag: string): void {
-  if (commandTag === 'COMMIT') return;
-  throw new DatabaseError('The transaction was rolled back: one of its statements had failed.', { sqlState: '25P02' });
+  if (commandTag !== 'COMMIT') throw rolledBack();
+}
+
+/** The server answers COMMIT of a transaction in which a statement failed with ROLLBACK, and not with an error. */
+export function rolledBack(): DatabaseError {
+  return new DatabaseError('The transaction was rolled back: one of its statements had failed.', { sqlState: '25P02' });
 }
