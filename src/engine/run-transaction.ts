@@ -1,6 +1,7 @@
 import type { RecordedStep, StepRecord } from '../store/store.js';
 import type { OpenTransaction, TransactionJob } from '../store/transaction-store.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
+import type { Runtime } from '../runtime/runtime.js';
 import type { EventToAdd } from '../store/event-to-add.js';
 import { elapsedSince } from './elapsed.js';
 import { EventBuffer, NO_EVENTS } from './event-buffer.js';
@@ -12,7 +13,8 @@ import { startDecodingResult } from './decoding.js';
 import { commitsElsewhere } from './transaction-lookup.js';
 import { accountedFor, assertMethods, checkpointOrRefusal, encodeFailures, recordOfEnd } from './run-step.js';
 import { runInScope } from './scope.js';
-import { runAttempts, type AttemptRun, type StepEnd } from './step-attempts.js';
+import type { Soon } from './soon.js';
+import { runAttempts, type AttemptHost, type AttemptRun, type StepEnd } from './step-attempts.js';
 import type { TransactionDefinition } from './transaction-definition.js';
 
 /** How a transaction's result came to be on record. */
@@ -55,20 +57,7 @@ async function runNumbered(
   // What is not on record in the end has had no effect; but it may be committing at the moment at which the workflow fails.
   begins?.();
   const call = new TransactionCall(execution, definition, seq, self, args);
-  const end = await runAttempts(definition, seq, {
-    workflowId: execution.workflowId,
-    runtime: execution.runtime,
-    onGone: (callback) => execution.onGone(callback),
-    get isRunning() {
-      return execution.isRunning;
-    },
-    // Each try asks by itself, when it has a connection to come.
-    mayRunBody: () => undefined,
-    runBody: (attempt, run) => call.attempt(attempt, run),
-    isFinal: (error) => call.isFinal(error),
-    // What became of it has been found out.
-    whatHappened: () => undefined,
-  });
+  const end = await runAttempts(definition, seq, call);
   execution.assertRunning();
   if (end.kind === 'error') return recordFailure(execution, definition, seq, end, call.startedAt);
   const result = end.value as Recorded;
@@ -116,7 +105,7 @@ async function takeAdopted({ host: { serializer } }: RunningExecution, record: S
   return result.take();
 }
 
-class TransactionCall {
+class TransactionCall implements AttemptHost {
   readonly startedAt: number;
   readonly #execution: RunningExecution;
   readonly #definition: TransactionDefinition;
@@ -141,12 +130,38 @@ class TransactionCall {
     this.#args = args;
   }
 
+  get workflowId(): string {
+    return this.#execution.workflowId;
+  }
+
+  get runtime(): Runtime {
+    return this.#execution.runtime;
+  }
+
+  get isRunning(): boolean {
+    return this.#execution.isRunning;
+  }
+
+  onGone(callback: (reason: Error) => void): () => void {
+    return this.#execution.onGone(callback);
+  }
+
+  /** Each try asks by itself, when it has a connection to come. */
+  mayRunBody(): undefined {
+    return undefined;
+  }
+
+  /** What became of it has been found out. */
+  whatHappened(): undefined {
+    return undefined;
+  }
+
   /** What the body committed by itself would be there twice. What cannot be stored, as a step's result, is not tried again. */
   isFinal(error: unknown): boolean {
     return error instanceof TransactionEndedError || error === this.#unstorable;
   }
 
-  async attempt(attempt: RunningAttempt, run: AttemptRun): Promise<Recorded> {
+  async runBody(attempt: RunningAttempt, run: AttemptRun): Promise<Recorded> {
     const execution = this.#execution;
     const { isolation, readOnly, idleTimeoutMs, dataSource } = this.#definition.settings;
     let value: unknown;
@@ -165,18 +180,21 @@ class TransactionCall {
       mayRun: () => execution.mayRunBody(),
       body: async (open) => {
         const buffer = new EventBuffer();
-        value = await this.#runBody(attempt, run, open, buffer);
+        value = await this.#callBody(attempt, run, open, buffer);
         const taken = buffer.take();
         events = taken instanceof Promise ? await taken : taken;
-        return await this.#recordOf(value, events, attempt, run);
+        const record = this.#recordOf(value, events, attempt, run);
+        return record instanceof Promise ? await record : record;
       },
     };
     const answer = await execution.write(execution.host.transactions.run(job));
+    let turn: Promise<void> | undefined;
     switch (answer.kind) {
       case 'recorded':
         if (events.length > 0) execution.host.store.announceEvents();
         execution.host.checkpointed();
-        await execution.progress();
+        turn = execution.progress();
+        if (turn !== undefined) await turn;
         return { kind: 'recorded', value };
       case 'to-record':
         return answer.isOwn
@@ -190,68 +208,94 @@ class TransactionCall {
   }
 
   /** Ends when the time is up or the execution gone, whatever the user's code does: it must not commit any more then. */
-  async #runBody(
-    attempt: RunningAttempt,
-    run: AttemptRun,
-    open: OpenTransaction,
-    events: EventBuffer,
-  ): Promise<unknown> {
+  #callBody(attempt: RunningAttempt, run: AttemptRun, open: OpenTransaction, events: EventBuffer): Promise<unknown> {
     const { body, settings } = this.#definition;
-    const { client } = open;
-    const scope = { execution: this.#execution, step: attempt, transaction: { client, settings, events } };
-    const running = new Promise<unknown>((resolve) => {
-      resolve(runInScope(scope, () => body.apply(this.#self, this.#args)));
+    const scope = { execution: this.#execution, step: attempt, transaction: { client: open.client, settings, events } };
+    const running = promiseOf(() => runInScope(scope, () => body.apply(this.#self, this.#args)));
+    // One promise for all that may end it: a race of several costs a promise and two callbacks for each.
+    return new Promise((resolve, reject) => {
+      let hasSettled = false;
+      let isOver = false;
+      let forget = (): void => undefined;
+      const fail = (error: unknown): void => {
+        if (isOver) return;
+        isOver = true;
+        forget();
+        // A body that has thrown has settled, or is about to.
+        queueMicrotask(() => {
+          if (!hasSettled) open.abandon(why.asError(error), running);
+          reject(error);
+        });
+      };
+      const succeed = (value: unknown): void => {
+        if (isOver) return;
+        isOver = true;
+        forget();
+        resolve(value);
+      };
+      const limited = run.limit(running);
+      running.then(
+        (value) => {
+          hasSettled = true;
+          if (limited === running) succeed(value);
+        },
+        (error: unknown) => {
+          hasSettled = true;
+          if (limited === running) fail(error);
+        },
+      );
+      if (limited !== running) Promise.resolve(limited).then(succeed, fail);
+      forget = this.#execution.onGone(fail);
     });
-    const user = { isSettled: false };
-    let forget: (() => void) | undefined;
-    try {
-      // One promise for all that may end it: a race of several costs a promise and two callbacks for each.
-      return await new Promise((resolve, reject) => {
-        const settle = (): void => {
-          user.isSettled = true;
-        };
-        running.then(settle, settle);
-        forget = this.#execution.onGone(reject);
-        const limited = run.limit(running);
-        if (limited instanceof Promise) limited.then(resolve, reject);
-        else resolve(limited);
-      });
-    } catch (error) {
-      // One that has thrown has settled, or is about to.
-      await Promise.resolve();
-      if (!user.isSettled) open.abandon(why.asError(error), running);
-      throw error;
-    } finally {
-      forget?.();
-    }
   }
 
-  async #recordOf(
+  #recordOf(
     value: unknown,
     events: readonly EventToAdd[],
     { attempt }: RunningAttempt,
     { failures }: AttemptRun,
-  ): Promise<StepRecord> {
-    const { serializer } = this.#execution.host;
+  ): Soon<StepRecord> {
+    const recordWith = (output: string, attemptErrors: string | null): StepRecord => ({
+      seq: this.#seq,
+      name: this.#definition.name,
+      kind: 'transaction',
+      output,
+      error: null,
+      attempts: attempt,
+      attemptErrors,
+      childId: null,
+      elapsedMs: elapsedSince(this.#execution.runtime, this.startedAt),
+      events,
+    });
+    let encoded: Soon<string>;
     try {
-      const encoded = serializer.encode(value);
-      return {
-        seq: this.#seq,
-        name: this.#definition.name,
-        kind: 'transaction',
-        output: typeof encoded === 'string' ? encoded : await encoded,
-        error: null,
-        attempts: attempt,
-        attemptErrors: failures.length === 0 ? null : await encodeFailures(this.#execution, failures),
-        childId: null,
-        elapsedMs: elapsedSince(this.#execution.runtime, this.startedAt),
-        events,
-      };
+      encoded = this.#execution.host.serializer.encode(value);
     } catch (error) {
-      // It has had no effect yet: once the codec works, it is simply run again.
-      if (error instanceof PayloadCodecError) this.#execution.blockUnrecordable(error);
-      this.#unstorable = error;
-      throw error;
+      throw this.#unrecordable(error);
     }
+    if (typeof encoded === 'string' && failures.length === 0) return recordWith(encoded, null);
+    return Promise.all([encoded, encodeFailures(this.#execution, failures)]).then(
+      ([output, attemptErrors]) => recordWith(output, attemptErrors),
+      (error: unknown) => {
+        throw this.#unrecordable(error);
+      },
+    );
+  }
+
+  #unrecordable(error: unknown): unknown {
+    // It has had no effect yet: once the codec works, it is simply run again.
+    if (error instanceof PayloadCodecError) this.#execution.blockUnrecordable(error);
+    this.#unstorable = error;
+    return error;
+  }
+}
+
+/** What the body returns or throws, whether it is asynchronous or not. */
+function promiseOf(body: () => unknown): Promise<unknown> {
+  try {
+    const returned = body();
+    return returned instanceof Promise ? returned : Promise.resolve(returned);
+  } catch (error) {
+    return Promise.reject(error);
   }
 }

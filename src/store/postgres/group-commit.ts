@@ -64,12 +64,12 @@ export class GroupCommit {
    * something by another way than this one needs to know the version, and to move it on. Writes that are submitted meanwhile
    * wait; those of other executions do not.
    *
-   * @returns Undefined when the turn did not come within `waitMs`.
+   * @returns The function at once where the turn is free. Undefined when it did not come within `waitMs`.
    * @throws StoreClosedError
    */
-  takeTurn(token: string, waitMs: number): Promise<(() => void) | undefined> {
+  takeTurn(token: string, waitMs: number): (() => void) | Promise<(() => void) | undefined> {
     if (this.#closing.signal.aborted) return Promise.reject(new StoreClosedError('The store is closed.'));
-    if (!this.#busy.has(token) && !this.#writesFirst.has(token)) return Promise.resolve(this.#turnOf(token));
+    if (!this.#busy.has(token) && !this.#writesFirst.has(token)) return this.#turnOf(token);
     return new Promise((resolve, reject) => {
       const timer = Number.isFinite(waitMs)
         ? setTimeout(() => {

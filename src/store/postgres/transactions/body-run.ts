@@ -21,16 +21,14 @@ export class BodyRun {
     this.#job = job;
   }
 
-  async run(open: SourceTransaction): Promise<StepRecord> {
+  run(open: SourceTransaction): Promise<StepRecord> {
     this.#hasBegun = true;
-    try {
-      return await this.#job.body(open);
-    } catch (error) {
+    return this.#job.body(open).catch(async (error: unknown) => {
       // What libraries throw on a connection that broke has no name in common: the connection is asked.
       const isAlive = (sqlStateOf(error) !== undefined && !isPassing(error)) || (await open.isAlive());
       this.#thrown = { error, isAlive };
       throw error;
-    }
+    });
   }
 
   /** What the transaction's end by this error means. Not for a COMMIT whose outcome is unknown. */

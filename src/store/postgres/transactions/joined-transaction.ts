@@ -80,9 +80,9 @@ FROM json_to_record($1::text::json) AS p (marker text, workflow_id text, token u
   name text, output text, attempts int4, attempt_errors text, elapsed_ms int4)`;
 }
 
-/** Whether a transaction can be concluded with this record, by what its source and the record are. */
-export function canConclude(open: SourceTransaction, ownership: Ownership, record: StepRecord): boolean {
-  if (open.commitWith === undefined || (record.events?.length ?? 0) > 0) return false;
+/** Whether a transaction can be concluded with this record. */
+export function canConclude(ownership: Ownership, record: StepRecord): boolean {
+  if ((record.events?.length ?? 0) > 0) return false;
   const texts = [ownership.workflowId, record.name, record.output, record.attemptErrors];
   return texts.reduce((sum, text) => sum + Buffer.byteLength(text ?? ''), 0) <= MOST_BYTES_TO_CONCLUDE;
 }
@@ -93,34 +93,33 @@ export function canConclude(open: SourceTransaction, ownership: Ownership, recor
  * @throws NotRecorded when nothing was committed, for sure. Whatever else it throws, what became of the transaction is to be found out:
  * it may even be about to commit.
  */
-export async function concludeIn(
-  open: SourceTransaction,
+export function concludeIn(
+  commitWith: NonNullable<SourceTransaction['commitWith']>,
   statements: CheckpointStatements,
   ownership: Ownership,
   record: StepRecord,
   nonce: string,
 ): Promise<void> {
-  try {
-    await open.commitWith?.(statements.conclude, [
-      MARKER,
-      ownership.workflowId,
-      ownership.token,
-      ownership.recordVersion,
-      nonce,
-      record.seq,
-      record.name,
-      record.output,
-      record.attempts,
-      record.attemptErrors,
-      record.elapsedMs,
-    ]);
-  } catch (error) {
+  const parameters = [
+    MARKER,
+    ownership.workflowId,
+    ownership.token,
+    ownership.recordVersion,
+    nonce,
+    record.seq,
+    record.name,
+    record.output,
+    record.attempts,
+    record.attemptErrors,
+    record.elapsedMs,
+  ];
+  return commitWith(statements.conclude, parameters).catch((error: unknown) => {
     const refusal = refusalOf(error);
     if (refusal === undefined) throw notRecorded(error) ?? error;
     ownership.recordVersion = refusal.version ?? ownership.recordVersion;
     if (refusal.answer !== 'conflict' && refusal.answer !== 'locked') throw endOf(refusal);
     throw new NotRecorded({ kind: 'again', error });
-  }
+  });
 }
 
 function refusalOf(error: unknown): Refusal | undefined {

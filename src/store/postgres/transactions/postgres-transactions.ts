@@ -37,7 +37,7 @@ const TURN_WAIT_MS = 1_000;
 
 /** The turns of executions, as the writer keeps them. */
 export interface Turns {
-  takeTurn(token: string, waitMs: number): Promise<(() => void) | undefined>;
+  takeTurn(token: string, waitMs: number): (() => void) | Promise<(() => void) | undefined>;
 }
 
 export interface PostgresTransactionsOptions {
@@ -78,9 +78,9 @@ export class PostgresTransactions implements TransactionStore {
     }
   }
 
-  async run(job: TransactionJob): Promise<TransactionAnswer> {
+  run(job: TransactionJob): Promise<TransactionAnswer> {
     const source = this.#sourceOf(job);
-    if (source === undefined) return { kind: 'failed', error: notLaunchedWith() };
+    if (source === undefined) return Promise.resolve({ kind: 'failed', error: notLaunchedWith() });
     return tryUntilSettled(job, this.#options.closing, ({ turnFirst }) => this.#try(job, source, turnFirst));
   }
 
@@ -155,15 +155,18 @@ export class PostgresTransactions implements TransactionStore {
     try {
       await source.run(this.#begin(job), async (open) => {
         const record = await body.run(open);
-        release ??= await turns.takeTurn(ownership.token, TURN_WAIT_MS);
+        if (release === undefined) {
+          const turn = turns.takeTurn(ownership.token, TURN_WAIT_MS);
+          release = turn instanceof Promise ? await turn : turn;
+        }
         if (release === undefined) throw new NotRecorded({ kind: 'again', error: turnNotFree() });
         // After a conflict the transaction waits for its record to be there: it can then be tried again within the transaction.
-        if (turnFirst || !canConclude(open, ownership, record)) {
+        if (turnFirst || open.commitWith === undefined || !canConclude(ownership, record)) {
           await checkpointIn(open, this.#statements, ownership, record, nonce);
           progress.isCommitting = true;
         } else {
           progress.isCommitting = true;
-          await concludeIn(open, this.#statements, ownership, record, nonce);
+          await concludeIn(open.commitWith, this.#statements, ownership, record, nonce);
         }
       });
       ownership.recordVersion += 1;
