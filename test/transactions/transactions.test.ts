@@ -200,7 +200,9 @@ describe.each(LIBRARIES)('with %s', (library) => {
       });
     const { result } = await execute(() => Promise.all([add('x', 'y', 0), add('y', 'x', 1)]));
     await result;
-    expect(runs).toBe(3);
+    // A fourth on a machine so slow that the one which was rolled back is the first to ask for the execution's turn: the other one
+    // has what it waits for then, and has to begin anew.
+    expect([3, 4]).toContain(runs);
     expect(await effects()).toEqual([
       { id: 'x', n: 2 },
       { id: 'y', n: 2 },
