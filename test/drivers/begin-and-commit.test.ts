@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net';
+
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 
 import type { Driver, DriverTransaction } from '../../src/drivers/driver.js';
@@ -10,6 +12,52 @@ async function run(library: DriverKind['library'], client: unknown, text: string
   return library === 'pg'
     ? (client as { query(text: string, values?: string[]): Promise<unknown> }).query(text, values)
     : (client as { unsafe(text: string, values?: string[]): Promise<unknown> }).unsafe(text, values);
+}
+
+const ignore = (): void => undefined;
+
+/** What a query of its own kind gets from `pg`, as far as it is used here. */
+interface RawWire {
+  readonly stream: Pick<Socket, 'listeners' | 'off' | 'on' | 'once'>;
+  query(text: string): void;
+}
+
+/**
+ * A query that reads the socket itself, from before it is sent until the server answers; `pg-copy-streams` does so for COPY TO.
+ * `answeredWith`: type of the first message that came.
+ */
+class RawQuery {
+  readonly answeredWith: Promise<string>;
+  readonly submit: (wire: RawWire) => null;
+  handleReadyForQuery: () => void = ignore;
+  handleError: (error: Error) => void = ignore;
+  readonly handleCommandComplete = ignore;
+  readonly handleRowDescription = ignore;
+  readonly handleDataRow = ignore;
+  readonly callback = ignore;
+
+  constructor(text: string) {
+    let answered: (type: string) => void = ignore;
+    this.answeredWith = new Promise((resolve) => (answered = resolve));
+    this.submit = (wire) => {
+      const [reader] = wire.stream.listeners('data') as [(data: Buffer) => void];
+      wire.stream.off('data', reader);
+      wire.stream.once('data', (data: Buffer) => {
+        answered(data.toString('latin1', 0, 1));
+        wire.stream.on('data', reader);
+        reader(data);
+      });
+      wire.query(text);
+      return null;
+    };
+  }
+
+  get done(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.handleReadyForQuery = resolve;
+      this.handleError = reject;
+    });
+  }
 }
 
 describe.each(DRIVER_KINDS)('$label: BEGIN with the first statement, COMMIT with the last', (kind) => {
@@ -67,6 +115,24 @@ describe.each(DRIVER_KINDS)('$label: BEGIN with the first statement, COMMIT with
     await driver.transaction(({ client }) => insert(client, 'committed'));
     expect(await items()).toEqual(['committed']);
   });
+
+  it.runIf(kind.library === 'pg')(
+    'a first query that reads the connection itself finds its own answer alone',
+    async () => {
+      for (let round = 0; round < 2; round++) {
+        await rolledBack(async ({ client }) => {
+          const query = new RawQuery("SELECT 1; INSERT INTO item VALUES ('by itself')");
+          const { done } = query;
+          (client as { query(query: RawQuery): void }).query(query);
+          await done;
+          // RowDescription.
+          expect(await query.answeredWith).toBe('T');
+        });
+      }
+      expect(await items()).toEqual([]);
+      expect(await driver.query('SELECT 1 AS n')).toEqual([{ n: 1 }]);
+    },
+  );
 
   it('a first statement that fails is the error of the body, and the connection is whole', async () => {
     for (let round = 0; round < 2; round++) {
