@@ -1,5 +1,7 @@
+import { isServerError } from './failures.js';
+import { PgLastStatement } from './pg-last-statement.js';
 import type { GroupEnd } from './pg-messages.js';
-import type { PgWireTap, WireListener } from './pg-wire.js';
+import type { PgWireTap, WireListener } from './pg-wire-tap.js';
 
 /** BEGIN and what goes with it, and what becomes of it. */
 export interface Begin {
@@ -18,13 +20,16 @@ export interface Begin {
  *
  * - No Sync stands between the two: when BEGIN fails, the server skips the statement, which would take effect by itself otherwise.
  * - A statement of the simple protocol is not skipped so: it waits until BEGIN was answered.
+ * - A query of a kind of its own waits before it is submitted: it may read the socket itself from then on (COPY TO of
+ *   `pg-copy-streams`), and would take the answer to BEGIN for its own.
  * - BEGIN is answered at once (Flush), and not with the statement, which may take as long as it likes: BEGIN has a time limit.
  * - What the server says to BEGIN is kept from the library, which knows of its own statement only.
  */
 export class BeginAhead implements WireListener {
   readonly #tap: PgWireTap;
   readonly #begin: Begin;
-  #state: 'armed' | 'sent' | 'over' = 'armed';
+  /** `asked`: it is a query of the library's, which sees to the answer itself. */
+  #state: 'armed' | 'asked' | 'sent' | 'over' = 'armed';
   /** How many of its statements the server has not answered. */
   #awaited: number;
   /** Called when the server is ready for more, which it says once it has had a Sync. */
@@ -43,7 +48,7 @@ export class BeginAhead implements WireListener {
   }
 
   get isUnanswered(): boolean {
-    return this.#state === 'sent';
+    return this.#state === 'sent' || this.#state === 'asked';
   }
 
   beforeStatement(): void {
@@ -57,6 +62,22 @@ export class BeginAhead implements WireListener {
     }
     this.#next = send;
     this.#send('sync');
+  }
+
+  beforeOwnQuery(): void {
+    if (this.#state !== 'armed') return;
+    this.#state = 'asked';
+    const write = (): void => {
+      this.#tap.write(this.#begin.messages('sync'));
+      this.#begin.onSent();
+    };
+    const settle = (error: Error | undefined): void => {
+      // A connection that broke has not answered.
+      if (this.#state !== 'asked' || (error !== undefined && !isServerError(error))) return;
+      this.#answered();
+      if (error !== undefined) this.#begin.onRefused(error);
+    };
+    this.#tap.ask(new PgLastStatement({ text: 'BEGIN', values: [] }, write, settle));
   }
 
   /** The transaction is over. One that was not sent never will be. */

@@ -9,7 +9,8 @@ import type { PgClientClass, PgConnectionConfig } from './pg-library.js';
 import { type GroupEnd, messagesOf, type MessageStatement } from './pg-messages.js';
 import { type PgOpening, PgSession, type Watch } from './pg-session.js';
 import { encodeText } from './sql-values.js';
-import { type PgWire, type PgWireTap, tapOf } from './pg-wire.js';
+import type { PgWire } from './pg-wire.js';
+import { type PgWireTap, tapOf } from './pg-wire-tap.js';
 import { rolledBack, type SessionTraits, type TransactionStart, UNKNOWN_TRAITS } from './session.js';
 import type { PoolableSession, PoolEvents } from './session-pool.js';
 

@@ -134,6 +134,23 @@ describe.each(DRIVER_KINDS)('$label: BEGIN with the first statement, COMMIT with
     },
   );
 
+  it.runIf(commits)('when BEGIN is refused such a query has no effect either', async () => {
+    await driver.transaction(({ client }) => insert(client, 'before'));
+    const attempt = driver.transaction(
+      async ({ client }) => {
+        const query = new RawQuery("INSERT INTO item VALUES ('by itself')");
+        const { done } = query;
+        (client as { query(query: RawQuery): void }).query(query);
+        await done.catch(ignore);
+        await insert(client, 'second').catch(ignore);
+      },
+      // More than the server's integers hold.
+      { idleTimeoutMs: 2 ** 40 },
+    );
+    await expect(attempt).rejects.toMatchObject({ code: 'DATABASE_ERROR', sqlState: '22023' });
+    expect(await items()).toEqual(['before']);
+  });
+
   it('a first statement that fails is the error of the body, and the connection is whole', async () => {
     for (let round = 0; round < 2; round++) {
       const attempt = driver.transaction(({ client }) => run(kind.library, client, 'SELECT 1 / $1::int', ['0']));
