@@ -9,6 +9,7 @@ import { prepareEnqueue, startOptionsOf } from '../engine/prepare-enqueue.js';
 import type { OutcomeWaiter } from '../engine/outcome-waiter.js';
 import type { Serializer } from '../engine/serializer.js';
 import { allHere, whenHere, type Soon } from '../engine/soon.js';
+import { nextTurn } from '../engine/timer.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
 import type { Runtime } from '../runtime/runtime.js';
@@ -18,6 +19,8 @@ import { runnerOf } from './callers-transaction.js';
 
 /** Workflows that one call of `enqueueMany` takes. */
 const MAX_ITEMS = 100_000;
+/** Workflows that are prepared at once, before others in the process have their turn: as many as go in one statement. */
+const PREPARED_AT_ONCE = 500;
 
 export interface EnqueuerParts {
   readonly runtime: Runtime;
@@ -65,9 +68,24 @@ export class Enqueuer {
     if (items.length > MAX_ITEMS) {
       throw new InvalidArgumentError(`One call enqueues at most ${String(MAX_ITEMS)} workflows.`);
     }
-    const prepared = await allHere(items.map((item) => this.#attempt(definition, common, item)));
-    const requests = prepared.filter((item): item is EnqueueRequest => !(item instanceof Error));
-    const answers = requests.length === 0 ? [] : await this.#send(requests, common.transaction);
+    const prepared: (EnqueueRequest | Error)[] = [];
+    const sent: Promise<readonly EnqueueAnswer[]>[] = [];
+    const atOnce = common.transaction === undefined ? PREPARED_AT_ONCE : MAX_ITEMS;
+    for (let from = 0; from < items.length; from += atOnce) {
+      // The database stores the first ones while the others are prepared.
+      if (from > 0) await nextTurn(this.#parts.runtime);
+      const part = await allHere(
+        items.slice(from, from + atOnce).map((item) => this.#attempt(definition, common, item)),
+      );
+      prepared.push(...part);
+      const requests = part.filter((item): item is EnqueueRequest => !(item instanceof Error));
+      if (requests.length === 0) continue;
+      const answers = this.#send(requests, common.transaction);
+      // Heard of below, when all are under way.
+      answers.catch(() => undefined);
+      sent.push(answers);
+    }
+    const answers = (await Promise.all(sent)).flat();
     let next = 0;
     return prepared.map((item) => {
       if (item instanceof Error) return { ok: false, error: item };

@@ -126,6 +126,25 @@ test('many are enqueued at once, each with its own result, and a bad one does no
   expect(runs.filter((run) => run.startsWith('many')).sort()).toEqual(['many 0', 'many 2', 'many 4']);
 });
 
+test('of a long list, the first are on their way while the others are prepared, and all keep their places', async () => {
+  const seen: string[] = [];
+  const items = Array.from({ length: 1_001 }, (_, n) => ({
+    workflowId: `long ${String(n)}`,
+    get args(): [unknown] {
+      if (n === 1_000) seen.push('the last one is prepared');
+      return [n];
+    },
+  }));
+  const enqueued = client.enqueueMany(echo, { queue: 'paused' }, items);
+  setImmediate(() => seen.push('others have their turn'));
+  expect((await enqueued).every(({ ok }) => ok)).toBe(true);
+  expect(seen.slice(0, 2)).toEqual(['others have their turn', 'the last one is prepared']);
+  const { rows } = await bed.sql.query<{ workflow_id: string }>(
+    `SELECT workflow_id FROM holdfast.workflow_status WHERE queue = 'paused' AND workflow_id LIKE 'long %' ORDER BY queued_at`,
+  );
+  expect(rows.map((row) => row.workflow_id)).toEqual(items.map(({ workflowId }) => workflowId));
+});
+
 test('a deduplication ID is held until its workflow has ended; the rejection names the holder', async () => {
   const deduplication = { id: 'until-ended', onConflict: 'reject' } as const;
   const first = await holdfast.enqueue(wait, { queue: 'q', deduplication }, 'until-ended');
