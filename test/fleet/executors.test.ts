@@ -38,6 +38,34 @@ function launchBehindProxy(options: Parameters<Bed['launch']>[0]): Promise<Holdf
   return launch({ database: proxy.connectionString(bed.database.url), ...options });
 }
 
+/** It is cut off from the database for good: unlike one whose lease alone is over, it claims nothing of its own work again. */
+async function launchToDie(
+  options: Parameters<Bed['launch']>[0],
+): Promise<{ start: Holdfast['start']; die(): Promise<void> }> {
+  const own = await startPgProxyFor(bed.database.url);
+  onTestFinished(() => own.close());
+  const mortal = await launch({
+    database: own.connectionString(bed.database.url),
+    pollInterval: '1h',
+    lease: '1h',
+    ...options,
+  });
+  return {
+    start: mortal.start.bind(mortal),
+    async die() {
+      await own.admit('refused');
+      own.cutAll();
+      await waitUntil(async () => {
+        const { rows } = await bed.sql.query(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'holdfast'`,
+        );
+        return rows.length === 0;
+      }, 'it has no session any more');
+      await bed.expireLease(mortal.executorId);
+    },
+  };
+}
+
 function definitionOf(run: unknown): WorkflowDefinition {
   const definition = workflowDefinitionOf(run);
   if (definition === undefined) throw new TypeError('Not a workflow.');
@@ -187,11 +215,10 @@ test('C20 a recovery keeps the deadline: who takes over has only the time that i
 
 test('a workflow is recovered only by an executor of its app version', async () => {
   const { run, bodies } = hangingOnce('versioned');
-  // Full, so that it does not recover the workflow itself, which it may: a notification can come at any time.
-  const old = await launch({ workflows: [run], appVersion: '1', pollInterval: '1h', lease: '1h', maxConcurrent: 1 });
+  const old = await launchToDie({ workflows: [run], appVersion: '1' });
   await old.start(run, { workflowId: 'versioned' });
   await waitUntil(() => bodies.size === 1, 'it runs');
-  await bed.expireLease(old.executorId);
+  await old.die();
   await launchBehindProxy({ workflows: [run], appVersion: '2', pollInterval: 10 });
   await afterSweeps(proxy);
   expect(await statusRow(bed.sql, 'versioned')).toMatchObject({ status: 'PENDING', epoch: 1, attempts: 1 });
@@ -202,11 +229,11 @@ test('a workflow is recovered only by an executor of its app version', async () 
 test('C17 an executor leaves workflows of names that it does not know to one that does', async () => {
   const { run, bodies } = hangingOnce('unknown');
   const other = defineWorkflow('known', () => Promise.resolve());
-  const dead = await launch({ workflows: [run], pollInterval: '1h', lease: '1h', maxConcurrent: 1 });
+  const dead = await launchToDie({ workflows: [run] });
   // Over its limit by now: even that is not for a stranger to say.
   await dead.start(run, { workflowId: 'unknown', maxAttempts: 1 });
   await waitUntil(() => bodies.size === 1, 'it runs');
-  await bed.expireLease(dead.executorId);
+  await dead.die();
   await launchBehindProxy({ workflows: [other], pollInterval: 10 });
   await afterSweeps(proxy);
   expect(await statusRow(bed.sql, 'unknown')).toMatchObject({ status: 'PENDING', epoch: 1, attempts: 1 });
