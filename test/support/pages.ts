@@ -1,3 +1,5 @@
+import { defaultSchema } from './conditions.js';
+
 /** Runs a statement on the one session that is measured; `@` before a name stands for the schema where the caller's does. */
 type Ask = <Row extends Record<string, unknown>>(text: string, parameters?: unknown[]) => Promise<Row[]>;
 
@@ -17,7 +19,7 @@ const TOUCHED = `
 export async function pagesOf(
   ask: Ask,
   calls: () => Promise<unknown>,
-  { schema = 'holdfast', end = 'COMMIT' }: { readonly schema?: string; readonly end?: 'COMMIT' | 'ROLLBACK' } = {},
+  { schema = defaultSchema(), end = 'COMMIT' }: { readonly schema?: string; readonly end?: 'COMMIT' | 'ROLLBACK' } = {},
 ): Promise<number> {
   const touched = async (): Promise<number> => (await ask<{ pages: number }>(TOUCHED, [schema]))[0]?.pages ?? NaN;
   await ask('BEGIN');
