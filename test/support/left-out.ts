@@ -191,6 +191,13 @@ export const LEFT_OUT: readonly LeftOut[] = [
   },
   {
     under: 'replay-always',
+    file: 'test/outbox/outbox.test.ts',
+    title: 'is refused once the attempt is over, and when the payload cannot be stored',
+    reason:
+      'what its step left behind belongs to an execution that was dropped: like all calls of an unloaded one, it never ends',
+  },
+  {
+    under: 'replay-always',
     file: 'test/messages/messages.test.ts',
     title: 'C45 a thousand messages at once',
     reason: 'a thousand replays of up to a thousand calls take minutes',
