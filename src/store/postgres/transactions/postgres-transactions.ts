@@ -151,13 +151,16 @@ export class PostgresTransactions implements TransactionStore {
     const nonce = randomUUID();
     const body = new BodyRun(job);
     let release = turnFirst ? await turns.takeTurn(ownership.token, Infinity) : undefined;
-    const progress = { isCommitting: false };
+    const progress = { isCommitting: false, isOver: false };
     try {
       await source.run(this.#begin(job), async (open) => {
         const record = await body.run(open);
         if (release === undefined) {
-          const turn = turns.takeTurn(ownership.token, TURN_WAIT_MS);
-          release = turn instanceof Promise ? await turn : turn;
+          const asked = turns.takeTurn(ownership.token, TURN_WAIT_MS);
+          const turn = asked instanceof Promise ? await asked : asked;
+          // Without its connection the transaction has ended meanwhile, and nobody else would give the turn back.
+          if (progress.isOver) turn?.();
+          else release = turn;
         }
         if (release === undefined) throw new NotRecorded({ kind: 'again', error: turnNotFree() });
         // After a conflict the transaction waits for its record to be there: it can then be tried again within the transaction.
@@ -178,6 +181,7 @@ export class PostgresTransactions implements TransactionStore {
       ownership.recordVersion += 1;
       return isRecorded ? RECORDED : body.endOf(error);
     } finally {
+      progress.isOver = true;
       release?.();
     }
   }
