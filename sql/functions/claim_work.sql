@@ -192,7 +192,7 @@ BEGIN
   v_ids := v_recovered || v_due || v_ids;
 
   IF p_only IS NULL THEN
-    SELECT w.queues, w.fronts INTO v_queues, v_fronts FROM waiting_queues(p_turns ->> 'queue', c_queues) w;
+    SELECT w.queues, w.fronts INTO v_queues, v_fronts FROM waiting_fronts(p_turns ->> 'queue', c_queues) w;
   ELSE
     v_queues := ARRAY(SELECT DISTINCT s.queue FROM workflow_status s
                        WHERE s.workflow_id = ANY (p_only) AND s.status = 'ENQUEUED' AND s.queue IS NOT NULL);

@@ -1,6 +1,6 @@
 -- The first p_take workflows in the line of one queue, priority and key that an executor of this app version can run, locked;
 -- what others have locked is skipped. p_except: those that this transaction has locked already. p_front: where in the table
--- the first of the line stands, as far as is known; see waiting_queues.
+-- the first of the line stands, as far as is known; see waiting_fronts.
 --
 -- Names and versions are looked up one by one in the index, and only those that can be run are read: however long the
 -- backlog of a name that this executor does not know, it costs one look. Each is read from that look's finding on: what has

@@ -6,7 +6,7 @@
 -- ask again. is_soon: ask again soon, since somebody else is just claiming, or since not everything was looked at. has_more:
 -- p_take was all that kept it back. p_recovered, p_due: workflows that this transaction has picked before, and that are not
 -- counted as this executor's yet. p_only restricts the pick to these IDs, out of turn. p_front: where in the table the first of
--- the queue stands, as far as is known; see waiting_queues.
+-- the queue stands, as far as is known; see waiting_fronts.
 --
 -- Each key gets an equal share of the room; what a key leaves of it goes to those that have more, in a further round. Keys
 -- are looked at c_keys a call, whether they have room or not. turn is for the next call, as p_turn:

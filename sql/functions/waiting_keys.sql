@@ -1,7 +1,7 @@
 -- The keys of a queue that have something waiting at one priority, at most p_limit, in a circle: from the one after p_after on
 -- to p_until, which comes last. p_until null: to the end, without a circle. One look into the index a key, however long its
 -- line is; none for the first of all, p_first, whose front the caller knows: p_front. fronts: where in the table the first of
--- each key stands; see waiting_queues. is_whole: the circle has come to its end.
+-- each key stands; see waiting_fronts. is_whole: the circle has come to its end.
 CREATE OR REPLACE FUNCTION waiting_keys(
   p_queue text, p_priority integer, p_after text, p_until text, p_limit integer, p_first text, p_front tid,
   OUT keys text[], OUT fronts tid[], OUT is_whole boolean

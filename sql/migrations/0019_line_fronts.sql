@@ -1,8 +1,5 @@
--- Queues: a claim goes through the entries of what has left a line once, instead of five times.
+-- Queues: a claim goes through the entries of what has left a line once, instead of five times: functions alone are new.
 -- compatible-with: 1
-
--- They are asked, and answer, differently now: they are made anew with the functions.
-DROP FUNCTION IF EXISTS waiting_queues(text, integer);
-DROP FUNCTION IF EXISTS waiting_keys(text, integer, text, text, integer);
-DROP FUNCTION IF EXISTS first_in_line(text, integer, text, text, text[], text[], integer);
-DROP FUNCTION IF EXISTS pick_from_queue(text, integer, text, bigint, text, text[], text[], jsonb, text[], text[]);
+--
+-- Those that they take the place of stay: waiting_queues(text, integer), and waiting_keys, first_in_line and pick_from_queue with
+-- fewer arguments. The claim of an older library calls them until all functions are replaced, which is a transaction of its own.

@@ -118,6 +118,13 @@ describe('SQL files', () => {
     expect(files.libraryVersion).toMatch(/^\d+\.\d+\.\d+/);
   });
 
+  it('no migration takes functions away: executors call them until they are replaced, which a killed process may leave undone', async () => {
+    const { migrations } = await loadSqlFiles();
+    const takeAway = migrations.filter(({ sql }) => /^\s*DROP\s+(FUNCTION|PROCEDURE|ROUTINE)/im.test(sql));
+    // Two from before the first release.
+    expect(takeAway.map(({ version }) => version)).toEqual([4, 10]);
+  });
+
   it.each([
     ['a gap', ['0001_a.sql', '0003_b.sql']],
     ['a number twice', ['0001_a.sql', '0001_b.sql']],

@@ -35,7 +35,7 @@ export const UNLISTED: Readonly<Record<string, string>> = {
   read_outcomes: 'reads, and awaits standbys',
   verify_ownership: 'reads, and awaits standbys',
   waiting_keys: 'reads the line, for claim_work',
-  waiting_queues: 'reads the line, for claim_work',
+  waiting_fronts: 'reads the line, for claim_work',
   // Write to no workflow.
   accept_fence: 'a row of fence alone; test/effects/leases.test.ts',
   acquire_lease: 'a row of named_lease alone; test/effects/leases.test.ts',

@@ -3,7 +3,7 @@
 --
 -- What has left a line leaves its entry in front of the index until the next vacuum: 100 a page, and with 8,000 workflows a
 -- second soon thousands of pages. This look goes through them; what comes after it begins at the front that was found here.
-CREATE OR REPLACE FUNCTION waiting_queues(p_after text, p_limit integer, OUT queues text[], OUT fronts tid[])
+CREATE OR REPLACE FUNCTION waiting_fronts(p_after text, p_limit integer, OUT queues text[], OUT fronts tid[])
 LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET jit = off
