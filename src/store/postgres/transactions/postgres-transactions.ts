@@ -201,7 +201,8 @@ export class PostgresTransactions implements TransactionStore {
   }
 
   #begin({ modes, idleTimeoutMs }: TransactionJob): SourceOptions {
-    return { ...modes, idleTimeoutMs: idleTimeoutMs ?? this.#options.idleTimeoutMs };
+    const { isolation, readOnly } = modes;
+    return { isolation, readOnly, idleTimeoutMs: idleTimeoutMs ?? this.#options.idleTimeoutMs };
   }
 
   #slotOf({ slots: shared }: TransactionSource): (() => void) | Promise<() => void> | undefined {
