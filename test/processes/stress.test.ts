@@ -130,7 +130,7 @@ test('processes are killed at random: each workflow has one outcome, and nothing
   );
   expect(rows).toEqual([{ status: 'SUCCESS', outcomes: 2 * workflowIds.length }]);
   await workers.killAll();
-});
+}, 180_000);
 
 test('C55 the pool is shared with code that takes all its connections: neither a deadlock nor a failed workflow', async () => {
   const pool = new pg.Pool({ connectionString: bed.database.url, max: 2, connectionTimeoutMillis: 1_000 });

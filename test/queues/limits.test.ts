@@ -151,7 +151,8 @@ test('C32 limits hold when executors are killed and their leases expire: nothing
 test('C32 what a dead executor ran keeps its slot until it is recovered, and an executor recovers within its own limit', async () => {
   const hang = new Live();
   const queues = [{ name: 'q', executorConcurrency: 2 }];
-  const dead = await Promise.all([1, 2].map(() => bed.launch({ workflows: [worker(hang)], queues })));
+  // A heartbeat would bring them back.
+  const dead = await Promise.all([1, 2].map(() => bed.launch({ workflows: [worker(hang)], queues, lease: '1h' })));
   await bed.sql.query(
     `SELECT holdfast.enqueue_workflow('work', jsonb_build_array('w' || n, 'k', 60000), 'q') FROM generate_series(1, 6) n`,
   );

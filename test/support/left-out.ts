@@ -160,6 +160,23 @@ export const LEFT_OUT: readonly LeftOut[] = [
   },
   {
     under: 'short-lease',
+    file: 'test/queues/limits.test.ts',
+    title: 'the concurrency of a queue holds over three executors, each of another app version, and is used',
+    reason: 'it counts bodies, and an execution that has lost its workflow may be in one still',
+  },
+  {
+    under: 'short-lease',
+    file: 'test/processes/lost-replies.test.ts',
+    reason: 'a lost reply takes longer than the lease: its subject is an owner that stays the owner',
+  },
+  {
+    under: 'short-lease',
+    file: 'test/transactions/faults.test.ts',
+    title: 'C9',
+    reason: 'a new connection takes longer than the lease: its subject is an owner that stays the owner',
+  },
+  {
+    under: 'short-lease',
     file: 'test/messages/updates.test.ts',
     title: 'C9 a request and an acknowledgement whose replies were lost are sent once',
     reason:
