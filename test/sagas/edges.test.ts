@@ -283,15 +283,19 @@ test.each([
   'a takeover after the deadline times out, though all that the code asks for is on record: %s',
   async (what, step, expected) => {
     const held = gate();
+    const arrived = gate();
     let isHeld = true;
     scenario = async () => {
       await step();
-      if (isHeld) await held.opened;
+      if (isHeld) {
+        arrived.open();
+        await held.opened;
+      }
       return 'too late';
     };
     const workflowId = `overdue ${what}`;
     const handle = await holdfast.start(run, { workflowId, timeout: '1h' }, workflowId);
-    await waitUntil(async () => (await kindsOf(workflowId)).includes('step'), 'its step is on record');
+    await arrived.opened;
     isHeld = false;
     await bed.sql.query(`UPDATE holdfast.workflow_status SET deadline = now() WHERE workflow_id = $1`, [workflowId]);
     await takeAway(workflowId);
