@@ -1,5 +1,6 @@
 import { PayloadCodecError } from '../errors/value-errors.js';
 import type { Ownership, StepRecord } from '../store/store.js';
+import type { EventToAdd } from '../store/event-to-add.js';
 import type { OpenTransaction, TransactionJob } from '../store/transaction-store.js';
 import { elapsedSince } from './elapsed.js';
 import { EventBuffer, NO_EVENTS } from './event-buffer.js';
@@ -27,6 +28,8 @@ export class TransactionAttempt implements TransactionJob {
   readonly #call: AttemptedCall;
   readonly #attempt: RunningAttempt;
   readonly #run: AttemptRun;
+  /** How often the body was run. */
+  #runs = 0;
   /** What the last run of the body has returned, and added to the outbox. */
   value: unknown;
   events = NO_EVENTS;
@@ -73,11 +76,17 @@ export class TransactionAttempt implements TransactionJob {
   }
 
   async body(open: OpenTransaction): Promise<StepRecord> {
+    const run = ++this.#runs;
     const buffer = new EventBuffer();
-    this.value = await this.#callBody(open, buffer);
+    const value = await this.#callBody(open, buffer);
     const taken = buffer.take();
-    this.events = taken instanceof Promise ? await taken : taken;
-    const record = this.#record();
+    const events = taken instanceof Promise ? await taken : taken;
+    // One whose connection broke may return when the next run has begun: what goes on record then is not its own.
+    if (run === this.#runs) {
+      this.value = value;
+      this.events = events;
+    }
+    const record = this.#record(value, events);
     return record instanceof Promise ? await record : record;
   }
 
@@ -126,7 +135,7 @@ export class TransactionAttempt implements TransactionJob {
     });
   }
 
-  #record(): Soon<StepRecord> {
+  #record(value: unknown, events: readonly EventToAdd[]): Soon<StepRecord> {
     const { execution, definition, seq, startedAt } = this.#call;
     const { failures } = this.#run;
     const recordWith = (output: string, attemptErrors: string | null): StepRecord => ({
@@ -139,11 +148,11 @@ export class TransactionAttempt implements TransactionJob {
       attemptErrors,
       childId: null,
       elapsedMs: elapsedSince(execution.runtime, startedAt),
-      events: this.events,
+      events,
     });
     let encoded: Soon<string>;
     try {
-      encoded = execution.host.serializer.encode(this.value);
+      encoded = execution.host.serializer.encode(value);
     } catch (error) {
       throw this.#unrecordable(error);
     }

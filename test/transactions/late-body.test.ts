@@ -1,0 +1,53 @@
+import postgres, { type TransactionSql } from 'postgres';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { defineWorkflow, runTransaction, transaction } from '../../src/index.js';
+import { createBed, gate, waitUntil, type Bed } from '../support/launch.js';
+
+let bed: Bed;
+let sql: postgres.Sql;
+beforeAll(async () => {
+  bed = await createBed();
+  sql = postgres(bed.database.url, { onnotice: () => undefined });
+});
+afterAll(async () => {
+  await bed.close();
+  await sql.end({ timeout: 1 });
+});
+
+test('a body that returns after its connection broke and another run began has no part in the result', async () => {
+  const [pid, returns, records, recorded] = [gate<number>(), gate(), gate(), gate()];
+  const encoded: string[] = [];
+  // Holds the second run up between its return and its record.
+  const codec = {
+    name: 'slow',
+    encode: async (text: string) => {
+      encoded.push(text);
+      if (text === '"second"') {
+        records.open();
+        await recorded.opened;
+      }
+      return text;
+    },
+    decode: (text: string) => text,
+  };
+  let runs = 0;
+  const write = defineWorkflow('write', () =>
+    runTransaction('write', async () => {
+      if (++runs > 1) return 'second';
+      const [row] = await transaction<TransactionSql>().client<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+      pid.open(row?.pid ?? 0);
+      await returns.opened;
+      return 'first';
+    }),
+  );
+  const holdfast = await bed.launch({ workflows: [write], database: sql, codecs: [codec] });
+  const handle = await holdfast.start(write, { workflowId: 'late' });
+  await bed.sql.query('SELECT pg_terminate_backend($1)', [await pid.opened]);
+  await records.opened;
+  returns.open();
+  await waitUntil(() => encoded.includes('"first"'), 'the first run has returned');
+  recorded.open();
+  expect(await handle.result()).toBe('second');
+  const { rows } = await bed.sql.query(`SELECT output::json ->> 'data' AS value FROM holdfast.step_result`);
+  expect(rows).toEqual([{ value: '"second"' }]);
+});
