@@ -153,7 +153,8 @@ test('C45 more news at once than a notification can name, of long and odd IDs, i
   await Promise.all(ids.map((workflowId) => client.send(workflowId, 't', workflowId)));
   expect(await Promise.all(handles.map((handle) => handle.result()))).toEqual(ids.map((id) => [id]));
   await bed.sql.query('UNLISTEN *');
-  expect(payloads).toContain('');
+  // A word that is no list of IDs.
+  expect(payloads.some((payload) => payload !== undefined && !payload.startsWith('['))).toBe(true);
   await client.close();
   await here.close();
 });
