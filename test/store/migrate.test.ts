@@ -218,12 +218,13 @@ describe('C57: settings of the role or database', () => {
     'standard_conforming_strings = off',
     "TimeZone = 'Pacific/Kiritimati'",
     "DateStyle = 'German'",
-    "statement_timeout = '50ms'",
+    "statement_timeout = '400ms'",
     "lock_timeout = '1ms'",
   ])('%s: many still migrate at once', async (setting) => {
     await alterDatabase(setting);
+    // Longer than the time limit, which is long enough for all else on a machine with much to do.
     // The lone backslash is a whole string only while standard_conforming_strings is on.
-    const slow = `SELECT pg_sleep(0.2); CREATE TABLE slow AS SELECT '\\'::text AS backslash;`;
+    const slow = `SELECT pg_sleep(0.5); CREATE TABLE slow AS SELECT '\\'::text AS backslash;`;
     const files = releaseOf({ libraryVersion: '1.0.0', migrations: [slow], answer: '1' });
     const reports = await Promise.all(
       Array.from({ length: 4 }, () => onFreshDriver((fresh) => migrateSchema(fresh, { schema: 'holdfast', files }))),
