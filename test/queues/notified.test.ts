@@ -1,7 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineWorkflow, HoldfastClient, type Holdfast, type WorkflowHandle } from '../../src/index.js';
-import { createBed, gate, silentLogger, waitUntil, type Bed } from '../support/launch.js';
+import { createPgDriver } from '../../src/drivers/pg-driver.js';
+import { PostgresStore } from '../../src/store/postgres/postgres-store.js';
+import { createBed, silentLogger, waitUntil, type Bed } from '../support/launch.js';
 import { startPgProxyFor } from '../support/pg-proxy.js';
 
 let bed: Bed;
@@ -101,38 +103,41 @@ test('a thousand that are enqueued at once are stored by few statements and told
   expect(holdfast.health().state).toBe('running');
 });
 
-test('who has ended too many to name them asks for nothing when it is told so itself, and others are told', async () => {
-  const proxy = await startPgProxyFor(bed.database.url);
-  let door = gate();
-  const gated = defineWorkflow('gated', () => door.opened);
-  const own = await bed.launch({
-    workflows: [gated],
-    database: proxy.connectionString(bed.database.url),
-    pollInterval: '1h',
+test('who tells of more outcomes than can be named does not look for all of them itself; others are told to', async () => {
+  // Nobody else uses these channels, and nothing of the schema is needed.
+  const schema = 'apart';
+  const driver = await createPgDriver({ connectionString: bed.database.url });
+  const store = new PostgresStore({ driver, schema, notifications: true });
+  const ignored = (): void => undefined;
+  const heard: (readonly string[] | null)[] = [];
+  let listens = false;
+  store.subscribe({
+    onControl: ignored,
+    onMessages: ignored,
+    onQueries: ignored,
+    onStreams: ignored,
+    onOutbox: ignored,
+    onSchedules: ignored,
+    onWork: ignored,
+    onOutcomes: (workflowIds) => heard.push(workflowIds),
+    onGap: () => (listens = true),
   });
+  await waitUntil(() => listens, 'it listens');
   const told: string[] = [];
-  bed.sql.on('notification', ({ payload }) => told.push(payload ?? ''));
-  await bed.sql.query('LISTEN "holdfast.outcome"');
-  // It listens when it has started what only a notification tells it of; beginning to, it asks.
-  door.open();
-  await (await client.enqueue(gated, {})).result();
-  const asked = proxy.arm({ do: 'delay', delayMs: 0 }, /read_outcomes/, { times: Infinity });
-  for (let round = 0; !told.some((payload) => !payload.startsWith('[')); round++) {
-    door = gate();
-    const items = Array.from({ length: 100 }, (_, n) => ({
-      args: [] as [],
-      workflowId: `${String(round)}-${String(n)}-`.padEnd(500, 'x'),
-    }));
-    const results = (await own.enqueueMany(gated, {}, items)).map((one) =>
-      one.ok ? one.handle.result() : Promise.reject(one.error),
-    );
-    door.open();
-    await Promise.all(results);
-  }
-  const other = await client.handle('0-0-'.padEnd(500, 'x')).result();
-  expect(other).toBeUndefined();
-  expect(asked.hits).toBe(0);
+  bed.sql.on('notification', ({ channel, payload }) => {
+    if (channel === 'apart.outcome') told.push(payload ?? '');
+  });
+  await bed.sql.query('LISTEN "apart.outcome"');
+  for (let n = 0; n < 100; n++) store.announceOutcome(`${String(n)}-`.padEnd(500, 'x'));
+  const isUnnamed = (payload: string): boolean => payload !== '' && !payload.startsWith('[');
+  await waitUntil(() => told.some(isUnnamed), 'others are told');
+  // Of this one it is told after that.
+  await bed.sql.query(`SELECT pg_notify('apart.outcome', '["other"]')`);
+  await waitUntil(() => heard.some((workflowIds) => workflowIds?.[0] === 'other'), 'it hears of the other one');
+  expect(heard).not.toContain(null);
+  await bed.sql.query(`SELECT pg_notify('apart.outcome', '')`);
+  await waitUntil(() => heard.includes(null), 'what somebody else sends that names nothing means all');
   await bed.sql.query('UNLISTEN *');
-  await own.close();
-  await proxy.close();
+  await store.close();
+  await driver.close();
 });
