@@ -98,17 +98,18 @@ test('a claim goes once through what has left the line since the oldest transact
   await reader.ask('BEGIN ISOLATION LEVEL REPEATABLE READ');
   await reader.ask('SELECT FROM @workflow_status LIMIT 1');
   expect((await claimWork(bench.ask, { limit: 20_000 })).ids.length).toBe(20_000);
-  let left: readonly string[] = [];
-  const claimTheRest = async (): Promise<void> => {
-    left = (await claimWork(bench.ask)).ids;
-  };
-  const pages = await pagesOf(bench.ask, claimTheRest, { schema: bench.schema });
+  // The least of three: a plan that happens to be made anew meanwhile looks at the ends of indexes.
+  const pages: number[] = [];
+  for (let time = 0; time < 3; time++) {
+    const claimOne = async (): Promise<void> => {
+      expect((await claimWork(bench.ask, { limit: 1 })).ids.length).toBe(1);
+    };
+    pages.push(await pagesOf(bench.ask, claimOne, { schema: bench.schema }));
+  }
   await reader.ask('COMMIT');
-  expect(left.length).toBe(10);
-  // They fill about 1,100 pages of the table and of the index; and a plan that happens to be made anew looks at 100 for each limit of
-  // a range.
-  expect(pages).toBeGreaterThan(1_000);
-  expect(pages).toBeLessThan(3_500);
+  // They fill about 1,100 pages of the table and of the index.
+  expect(Math.min(...pages)).toBeGreaterThan(1_000);
+  expect(Math.min(...pages)).toBeLessThan(3_500);
 });
 
 test('within a key, workflows of several names and of several versions keep the order of their enqueuing', async () => {
