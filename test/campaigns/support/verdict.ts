@@ -6,11 +6,14 @@ export interface Verdict {
   readonly says: string;
 }
 
+/** Of the faults that a judge found, so many are shown. */
+const SHOWN = 4;
+
 /** Red with the first of the faults, else green. */
 export function verdict(judge: string, faults: readonly string[], numbers: string): Verdict {
-  const [first] = faults;
-  if (first === undefined) return { judge, is: 'green', says: numbers };
-  return { judge, is: 'red', says: `${numbers}; ${String(faults.length)} faults, the first: ${first}` };
+  if (faults.length === 0) return { judge, is: 'green', says: numbers };
+  const shown = faults.slice(0, SHOWN).join(' | ');
+  return { judge, is: 'red', says: `${numbers}; ${String(faults.length)} faults: ${shown}` };
 }
 
 /** Whole milliseconds: median and largest. */
