@@ -19,6 +19,7 @@ import { HoldfastClosedError, WorkflowNotRegisteredError } from './errors/usage-
 import { encodeFixedErrors } from './fixed-errors.js';
 import { assertOneVersion } from './loaded-copies.js';
 import { makeSerializer } from './make-serializer.js';
+import { LaunchDeadline } from './launch-deadline.js';
 import { openDatabase } from './open-database.js';
 import { systemRuntime } from './runtime/system-runtime.js';
 import { SharedParts } from './shared-parts.js';
@@ -68,7 +69,8 @@ export class HoldfastClient {
     const serializer = makeSerializer(options);
     const errors = await encodeFixedErrors(serializer);
     const logger = options.logger ?? stderrLogger;
-    const database = await openDatabase({ ...options, migrate: options.migrate ?? false }, settings, logger);
+    const deadline = new LaunchDeadline(settings.launchTimeoutMs, options.signal);
+    const database = await openDatabase({ ...options, migrate: options.migrate ?? false }, settings, deadline, logger);
     const parts = new SharedParts({
       runtime: systemRuntime,
       ...settings,

@@ -10,6 +10,7 @@ import type { QueryDesk } from './fleet/query-desk.js';
 import { closeDataSources, openDataSources, type OpenDataSource } from './store/postgres/transactions/data-sources.js';
 import { Scheduler } from './fleet/scheduler.js';
 import type { HoldfastOptions } from './holdfast-options.js';
+import { LaunchDeadline } from './launch-deadline.js';
 import type { LaunchSettings } from './launch-options.js';
 import { makeSerializer } from './make-serializer.js';
 import { openDatabase, type OpenDatabase } from './open-database.js';
@@ -63,8 +64,11 @@ export class ExecutorParts {
     const { options, settings } = launch;
     const logger = options.logger ?? stderrLogger;
     const serializer = makeSerializer(options);
-    const database = await openDatabase(options, settings, logger);
+    const deadline = new LaunchDeadline(settings.launchTimeoutMs, options.signal);
+    const database = await openDatabase(options, settings, deadline, logger);
     let dataSources: ReadonlyMap<object, OpenDataSource> = new Map();
+    const failed = new AbortController();
+    let parts: ExecutorParts | undefined;
     try {
       dataSources = await openDataSources(options.dataSources ?? [], {
         driver: database.driver,
@@ -73,13 +77,18 @@ export class ExecutorParts {
         migrate: options.migrate ?? true,
       });
       const errors = await encodeFixedErrors(serializer);
-      const parts = new ExecutorParts({ ...launch, logger, serializer, database, dataSources, errors });
-      await parts.#start(launch);
+      parts = new ExecutorParts({ ...launch, logger, serializer, database, dataSources, errors });
+      await deadline.bound(parts.#prepare(launch, failed.signal));
+      parts.#run();
       return parts;
     } catch (error) {
+      failed.abort();
+      if (parts !== undefined) await parts.shared.close({ drainMs: 0 });
       await closeDataSources(dataSources);
-      await database.driver.close();
-      await database.stop();
+      if (parts === undefined) {
+        await database.driver.close();
+        await database.stop();
+      }
       throw error;
     }
   }
@@ -146,12 +155,16 @@ export class ExecutorParts {
     return (this.#closed ??= this.#close(drainMs));
   }
 
-  async #start({ options, queues }: CheckedLaunch): Promise<void> {
-    const { queueStore, schedules, store } = this.shared;
+  /** Tells the database what this process brings along. Asks until there is an answer; `signal` ends that. */
+  async #prepare({ options, queues }: CheckedLaunch, signal: AbortSignal): Promise<void> {
+    const { queueStore, schedules } = this.shared;
     if (queues.length > 0) await queueStore.define(queues, { isDeclaration: true });
     await schedules.declare(options.schedules ?? []);
-    await this.executor.register();
-    store.subscribe(this.#hints());
+    await this.executor.register(signal);
+  }
+
+  #run(): void {
+    this.shared.store.subscribe(this.#hints());
     this.executor.run(this.engine);
     this.#sweeper.start();
     this.#scheduler.start();

@@ -88,7 +88,7 @@ export interface HoldfastOptions {
   readonly maxValueBytes?: number;
   /** Default: warnings and errors as lines of JSON on standard error. */
   readonly logger?: Logger;
-  /** How long `launch` waits for a database that cannot be reached. Default 30 s. */
+  /** How long `launch` waits for a database that cannot be reached, in all. Default 30 s. */
   readonly launchTimeout?: Duration;
   /** Ends `launch` early. */
   readonly signal?: AbortSignal;

@@ -5,7 +5,7 @@ import type { Driver } from './drivers/driver.js';
 import { startEmbeddedPostgres } from './drivers/embedded-postgres.js';
 import { openDriver, type DriverTarget } from './drivers/open-driver.js';
 import { ConnectionUnavailableError } from './errors/database-errors.js';
-import { LaunchTimeoutError } from './errors/usage-errors.js';
+import type { LaunchDeadline } from './launch-deadline.js';
 import type { LaunchSettings } from './launch-options.js';
 import { backoffMs, pause } from './store/postgres/backoff.js';
 import { migrateSchema } from './store/postgres/migrate.js';
@@ -23,16 +23,17 @@ export interface OpenDatabase {
 /** What the opening of a database can be given. */
 export type DatabaseOptions = Pick<
   HoldfastOptions,
-  'database' | 'listenDatabase' | 'maxConnections' | 'migrate' | 'allowAsynchronousCommit' | 'signal'
+  'database' | 'listenDatabase' | 'maxConnections' | 'migrate' | 'allowAsynchronousCommit'
 >;
 
 /**
  * Opens the database that the options name, waits until it can be reached, checks the server and the schema.
- * @throws LaunchTimeoutError, the reason of the options' signal, and whatever the checks find.
+ * @throws LaunchTimeoutError, the reason of the deadline's signal, and whatever the checks find.
  */
 export async function openDatabase(
   options: DatabaseOptions,
-  settings: Pick<LaunchSettings, 'schema' | 'launchTimeoutMs'>,
+  settings: Pick<LaunchSettings, 'schema'>,
+  deadline: LaunchDeadline,
   logger: Logger,
 ): Promise<OpenDatabase> {
   assertSchemaName(settings.schema);
@@ -42,7 +43,7 @@ export async function openDatabase(
     ...(options.listenDatabase === undefined ? {} : { listenConnectionString: options.listenDatabase }),
   });
   try {
-    await waitUntilReady(driver, options, settings, logger);
+    await waitUntilReady(driver, options, settings, deadline, logger);
     return { driver, stop };
   } catch (error) {
     await driver.close();
@@ -71,14 +72,12 @@ function isRefusal(error: unknown): boolean {
 async function waitUntilReady(
   driver: Driver,
   options: DatabaseOptions,
-  settings: Pick<LaunchSettings, 'schema' | 'launchTimeoutMs'>,
+  { schema }: Pick<LaunchSettings, 'schema'>,
+  deadline: LaunchDeadline,
   logger: Logger,
 ): Promise<void> {
-  const { launchTimeoutMs, schema } = settings;
-  const deadline = performance.now() + launchTimeoutMs;
-  const signal = options.signal ?? new AbortController().signal;
   for (let attempt = 1; ; attempt++) {
-    signal.throwIfAborted();
+    deadline.signal.throwIfAborted();
     try {
       const { warnings } = await checkServer(driver, {
         allowAsynchronousCommit: options.allowAsynchronousCommit ?? false,
@@ -88,19 +87,8 @@ async function waitUntilReady(
       return;
     } catch (error) {
       if (!isTransient(error) || isRefusal(error)) throw error;
-      const left = deadline - performance.now();
-      if (left <= 0) {
-        throw new LaunchTimeoutError(
-          `The database could not be reached within ${String(launchTimeoutMs)} ms. Check that it runs and that "database" is right. ${reasonOf(error)}`,
-          { cause: error },
-        );
-      }
-      await pause(Math.min(backoffMs(attempt), left), signal);
+      if (deadline.left === 0) throw deadline.error(error);
+      await pause(Math.min(backoffMs(attempt), deadline.left), deadline.signal);
     }
   }
-}
-
-/** The last try's, for people who do not see the cause. */
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

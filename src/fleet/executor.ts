@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import type { Logger } from '../api/logger.js';
 import type { Engine, ExecutorState } from '../engine/engine.js';
 import { sleep, within } from '../engine/timer.js';
+import { ConnectionLostError, ConnectionUnavailableError } from '../errors/database-errors.js';
 import { codeOf } from '../errors/error-code.js';
 import type { Runtime } from '../runtime/runtime.js';
 import { HEARTBEATS_PER_LEASE } from '../store/store.js';
@@ -16,9 +17,11 @@ import { Watchdog } from './watchdog.js';
 import { elapsedMs, thisMoment, type Moment } from './moment.js';
 import type { WorkflowStore } from '../store/store.js';
 
-/** How often a launch asks for the database's clock before it gives up. */
+/** How often a launch asks for the database's clock before it gives up, though the database can be reached. */
 const FIRST_HEARTBEAT_ATTEMPTS = 5;
+/** From one try to the next, in milliseconds. */
 const FIRST_HEARTBEAT_PAUSE_MS = 100;
+const LONGEST_FIRST_PAUSE_MS = 1_000;
 /** How long an executor that leaves waits for a heartbeat that is under way, in milliseconds. */
 const LAST_HEARTBEAT_MS = 1_000;
 
@@ -143,8 +146,12 @@ export class Executor implements ExecutorState {
     return this.#clock.ms + (this.#runtime.now() - this.#clock.at);
   }
 
-  /** Registers, so that there is a lease before anything is owned, and learns the database's clock. */
-  async register(): Promise<void> {
+  /**
+   * Registers, so that there is a lease before anything is owned, and learns the database's clock.
+   *
+   * @param signal ends the waiting for a database that cannot be reached
+   */
+  async register(signal?: AbortSignal): Promise<void> {
     await this.#register();
     this.#state = 'running';
     for (let attempt = 1; ; attempt++) {
@@ -152,8 +159,9 @@ export class Executor implements ExecutorState {
         await this.#renew();
         return;
       } catch (error) {
-        if (attempt === FIRST_HEARTBEAT_ATTEMPTS) throw error;
-        await sleep(this.#runtime, FIRST_HEARTBEAT_PAUSE_MS * attempt);
+        const isHopeless = attempt >= FIRST_HEARTBEAT_ATTEMPTS && !isUnreachable(error);
+        if (isHopeless || signal?.aborted === true) throw error;
+        await sleep(this.#runtime, Math.min(FIRST_HEARTBEAT_PAUSE_MS * attempt, LONGEST_FIRST_PAUSE_MS));
       }
     }
   }
@@ -305,4 +313,9 @@ export class Executor implements ExecutorState {
     });
     this.#options.onSuperseded();
   }
+}
+
+/** Whether it is the way to the database that failed, and not what was asked of it. */
+function isUnreachable(error: unknown): boolean {
+  return error instanceof ConnectionLostError || error instanceof ConnectionUnavailableError;
 }
