@@ -14,11 +14,13 @@ const LOCK_NOT_AVAILABLE = '55P03';
 
 /** SQLSTATE: conclude_transaction has refused; its detail says why. */
 const REFUSED = 'HF021';
+
 /**
  * The longest record that is sent together with COMMIT, in bytes: both are one packet of a network then, so that never one of them
- * arrives without the other, and the row stays locked by a transaction that the server does not take for an idle one.
+ * arrives without the other, and the row stays locked by a transaction that the server does not take for an idle one. The statement's text,
+ * 200 bytes that are sent once a connection, and 300 of other parameters and headers leave that of the 1,448 of a packet on Ethernet.
  */
-const MOST_BYTES_TO_CONCLUDE = 1_000;
+const MOST_BYTES_TO_CONCLUDE = 800;
 
 /** What checkpoint_transaction answers. */
 interface Refusal {
