@@ -86,7 +86,7 @@ export class TransactionAttempt implements TransactionJob {
       this.value = value;
       this.events = events;
     }
-    const record = this.#record(value, events);
+    const record = this.#record(run, value, events);
     return record instanceof Promise ? await record : record;
   }
 
@@ -135,7 +135,7 @@ export class TransactionAttempt implements TransactionJob {
     });
   }
 
-  #record(value: unknown, events: readonly EventToAdd[]): Soon<StepRecord> {
+  #record(run: number, value: unknown, events: readonly EventToAdd[]): Soon<StepRecord> {
     const { execution, definition, seq, startedAt } = this.#call;
     const { failures } = this.#run;
     const recordWith = (output: string, attemptErrors: string | null): StepRecord => ({
@@ -154,18 +154,20 @@ export class TransactionAttempt implements TransactionJob {
     try {
       encoded = execution.host.serializer.encode(value);
     } catch (error) {
-      throw this.#unrecordable(error);
+      throw this.#unrecordable(run, error);
     }
     if (typeof encoded === 'string' && failures.length === 0) return recordWith(encoded, null);
     return Promise.all([encoded, encodeFailures(execution, failures)]).then(
       ([output, attemptErrors]) => recordWith(output, attemptErrors),
       (error: unknown) => {
-        throw this.#unrecordable(error);
+        throw this.#unrecordable(run, error);
       },
     );
   }
 
-  #unrecordable(error: unknown): unknown {
+  #unrecordable(run: number, error: unknown): unknown {
+    // What becomes of a run that came too late is no matter.
+    if (run !== this.#runs) return error;
     // It has had no effect yet: once the codec works, it is simply run again.
     if (error instanceof PayloadCodecError) this.#call.execution.blockUnrecordable(error);
     this.unstorable = error;

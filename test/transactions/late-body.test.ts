@@ -14,40 +14,58 @@ afterAll(async () => {
   await sql.end({ timeout: 1 });
 });
 
-test('a body that returns after its connection broke and another run began has no part in the result', async () => {
-  const [pid, returns, records, recorded] = [gate<number>(), gate(), gate(), gate()];
-  const encoded: string[] = [];
-  // Holds the second run up between its return and its record.
-  const codec = {
-    name: 'slow',
-    encode: async (text: string) => {
-      encoded.push(text);
-      if (text === '"second"') {
-        records.open();
-        await recorded.opened;
-      }
-      return text;
+const LATE = [
+  ['returns', (text: string) => text],
+  [
+    'returns what cannot be encoded',
+    () => {
+      throw new Error('no key');
     },
-    decode: (text: string) => text,
-  };
-  let runs = 0;
-  const write = defineWorkflow('write', () =>
-    runTransaction('write', async () => {
-      if (++runs > 1) return 'second';
-      const [row] = await transaction<TransactionSql>().client<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
-      pid.open(row?.pid ?? 0);
-      await returns.opened;
-      return 'first';
-    }),
-  );
-  const holdfast = await bed.launch({ workflows: [write], database: sql, codecs: [codec] });
-  const handle = await holdfast.start(write, { workflowId: 'late' });
-  await bed.sql.query('SELECT pg_terminate_backend($1)', [await pid.opened]);
-  await records.opened;
-  returns.open();
-  await waitUntil(() => encoded.includes('"first"'), 'the first run has returned');
-  recorded.open();
-  expect(await handle.result()).toBe('second');
-  const { rows } = await bed.sql.query(`SELECT output::json ->> 'data' AS value FROM holdfast.step_result`);
-  expect(rows).toEqual([{ value: '"second"' }]);
-});
+  ],
+] as const;
+
+test.each(LATE)(
+  'a body that %s after its connection broke and another run began has no part in the result',
+  async (how, encode) => {
+    const workflowId = `late: ${how}`;
+    const [pid, returns, records, recorded] = [gate<number>(), gate(), gate(), gate()];
+    const encoded: string[] = [];
+    // Holds the second run up between its return and its record.
+    const codec = {
+      name: 'slow',
+      encode: async (text: string) => {
+        encoded.push(text);
+        if (text === '"second"') {
+          records.open();
+          await recorded.opened;
+        }
+        return text === '"first"' ? encode(text) : text;
+      },
+      decode: (text: string) => text,
+    };
+    let runs = 0;
+    const write = defineWorkflow('write', () =>
+      runTransaction('write', async () => {
+        if (++runs > 1) return 'second';
+        const [row] = await transaction<TransactionSql>().client<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`;
+        pid.open(row?.pid ?? 0);
+        await returns.opened;
+        return 'first';
+      }),
+    );
+    const holdfast = await bed.launch({ workflows: [write], database: sql, codecs: [codec] });
+    const handle = await holdfast.start(write, { workflowId });
+    await bed.sql.query('SELECT pg_terminate_backend($1)', [await pid.opened]);
+    await records.opened;
+    returns.open();
+    await waitUntil(() => encoded.includes('"first"'), 'the first run has returned');
+    recorded.open();
+    expect(await handle.result()).toBe('second');
+    const { rows } = await bed.sql.query(
+      `SELECT output::json ->> 'data' AS value FROM holdfast.step_result WHERE workflow_id = $1`,
+      [workflowId],
+    );
+    expect(rows).toEqual([{ value: '"second"' }]);
+    await holdfast.close();
+  },
+);
