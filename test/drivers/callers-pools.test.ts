@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 describe("a caller's pg pool", () => {
-  it('gets an error listener while the driver is open if it has none, and loses it afterwards', async () => {
+  it('C56 gets an error listener while the driver is open if it has none, and loses it afterwards', async () => {
     const pool = new pg.Pool({ connectionString: database.url });
     const driver = await createPgDriver({ pool });
     expect(pool.listenerCount('error')).toBe(1);
@@ -56,7 +56,7 @@ describe("a caller's pg pool", () => {
     await pool.end();
   });
 
-  it('that was ended is a connection that cannot be had', async () => {
+  it('C56 that was ended is a connection that cannot be had', async () => {
     const pool = new pg.Pool({ connectionString: database.url });
     const driver = await createPgDriver({ pool });
     await driver.query('SELECT 1');
