@@ -9,8 +9,15 @@ const LOCK_TIMEOUT_MS = 1_000;
 const HELD_LEASES = { from: 1.5, to: 4 } as const;
 const BETWEEN_LEASES = 1;
 
-/** Somebody else's session, with a lock that it holds for several leases. The server may vanish under it. */
-async function holdLock(arena: Arena, lock: string, whileHeld: (locked: number) => Promise<void>): Promise<void> {
+/**
+ * Somebody else's session, with a lock that it holds for several leases. The server may vanish under it. Who asks for something while it is held asks
+ * by that session: the campaign's own may be waiting for the lock.
+ */
+async function holdLock(
+  arena: Arena,
+  lock: string,
+  whileHeld: (locked: number, session: pg.Client) => Promise<void>,
+): Promise<void> {
   const [here] = await arena.sql<{ name: string }>('SELECT current_database() AS name');
   const client = new pg.Client({
     connectionString: arena.server.urlOf(here?.name ?? ''),
@@ -21,7 +28,7 @@ async function holdLock(arena: Arena, lock: string, whileHeld: (locked: number) 
     await client.connect();
     await client.query(`BEGIN; SET LOCAL lock_timeout = ${String(LOCK_TIMEOUT_MS)}`);
     const { rowCount } = await client.query(lock);
-    await whileHeld(rowCount ?? 0);
+    await whileHeld(rowCount ?? 0, client);
     await client.query('ROLLBACK');
   } catch (error) {
     // Refused, or the connection is gone: then there is no lock, and nothing landed.
@@ -65,12 +72,13 @@ export const lockedTable: Fault = {
   async run(arena) {
     while (await arena.pause(arena.leaseMs * BETWEEN_LEASES * arena.random.between(0.2, 1))) {
       const table = arena.random.pick(TABLES) ?? 'workflow_status';
-      await holdLock(arena, `LOCK TABLE holdfast.${table} IN ACCESS EXCLUSIVE MODE`, async () => {
+      await holdLock(arena, `LOCK TABLE holdfast.${table} IN ACCESS EXCLUSIVE MODE`, async (_, session) => {
         await later(heldMs(arena));
-        const [waiting] = await arena.sql<{ count: number }>(
+        const { rows } = await session.query<{ count: number }>(
           `SELECT count(*)::int AS count FROM pg_stat_activity
             WHERE application_name LIKE 'executor%' AND wait_event_type = 'Lock'`,
         );
+        const [waiting] = rows;
         if (waiting !== undefined && waiting.count > 0) arena.hit(`${table}: ${String(waiting.count)} sessions`);
       });
     }
