@@ -1,6 +1,9 @@
 import { constants } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
 
 const LONGEST_CLEANUP_MS = 15_000;
+/** By then a signal that has ended another process of the group is here as well. */
+const SIGNAL_MS = 250;
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** What has to be undone before this process ends, however it ends: processes, a schema or server, files. */
@@ -21,8 +24,12 @@ export class Cleanup {
     this.#undo.push(undo);
   }
 
-  /** From here on, failures are only the consequence of everything being undone. */
-  get isRunning(): boolean {
+  /**
+   * Whether a failure is only the consequence of everything being undone. A terminal signals all processes of its group at once, and that
+   * a worker has ended by it may be heard of first.
+   */
+  async isCauseOfFailures(): Promise<boolean> {
+    await pause(SIGNAL_MS);
     return this.#running !== undefined;
   }
 
@@ -43,7 +50,7 @@ export class Cleanup {
   }
 
   async #endBy(exitCode: number): Promise<void> {
-    if (this.isRunning) return;
+    if (this.#running !== undefined) return;
     setTimeout(() => process.exit(exitCode), LONGEST_CLEANUP_MS).unref();
     await this.run();
     process.exit(exitCode);

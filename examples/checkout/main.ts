@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Holdfast, HoldfastError } from '../../src/index.js';
 import type { Order } from './checkout.js';
@@ -22,8 +21,6 @@ import { counted, printable } from './text.js';
 // A shop's checkout that goes through three kinds of trouble. The workflow itself, as you would write it: checkout.ts.
 
 const SAMPLE_ORDERS = fileURLToPath(new URL('./orders.jsonl', import.meta.url));
-/** By then a signal that has ended a worker is here as well. */
-const SIGNAL_MS = 250;
 
 async function tell(ordersPath: string, cleanup: Cleanup): Promise<boolean> {
   const narrator = new Narrator();
@@ -113,10 +110,8 @@ async function main(): Promise<number> {
   try {
     return (await tell(command.ordersPath, cleanup)) ? 0 : 1;
   } catch (error) {
-    // A signal ends the story anywhere: what fails then is only the consequence. A terminal signals all processes of its group at
-    // once, and that a worker has ended by it may be heard of first.
-    await pause(SIGNAL_MS);
-    if (!cleanup.isRunning) process.stderr.write(`Error: ${explain(error)}\n`);
+    // A signal ends the story anywhere.
+    if (!(await cleanup.isCauseOfFailures())) process.stderr.write(`Error: ${explain(error)}\n`);
     return 1;
   } finally {
     await cleanup.run();

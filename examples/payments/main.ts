@@ -78,8 +78,8 @@ const cleanup = new Cleanup();
 try {
   process.exitCode = (await main(cleanup)) ? 0 : 1;
 } catch (error) {
-  // A signal ends the demonstration anywhere: what fails then is only the consequence.
-  if (!cleanup.isRunning)
+  // A signal ends the demonstration anywhere.
+  if (!(await cleanup.isCauseOfFailures()))
     process.stderr.write(`Error: ${error instanceof Error ? (error.stack ?? '') : String(error)}\n`);
   process.exitCode = 1;
 } finally {
