@@ -1,5 +1,6 @@
 import pg from 'pg';
 import type { Arena } from './fault.js';
+import { pause } from '../support/abortable-pause.js';
 
 /** A connection that is made anew when it was lost: the server may be restarted at any moment. */
 export class PatientSql {
@@ -47,19 +48,8 @@ export class PatientSql {
 }
 
 /** Waits so long, or until the signal fires. @returns whether it has not */
-export function pauseUntil(signal: AbortSignal, ms: number): Promise<boolean> {
-  if (signal.aborted) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const onAbort = (): void => {
-      clearTimeout(timer);
-      resolve(false);
-    };
-    const timer = setTimeout(() => {
-      signal.removeEventListener('abort', onAbort);
-      resolve(true);
-    }, ms);
-    signal.addEventListener('abort', onAbort, { once: true });
-  });
+export async function pauseUntil(signal: AbortSignal, ms: number): Promise<boolean> {
+  return !(await pause(ms, signal));
 }
 
 /** Resolves when the faults are over. */

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { HoldfastClient, type Logger } from '../../../src/index.js';
+import { HoldfastClient } from '../../../src/index.js';
 import { bundle, type Bundle } from '../../support/bundle.js';
 import { OwnServer } from '../support/own-server.js';
 import { NoSmallDiskError, releaseAsked } from '../support/own-server-place.js';
@@ -22,8 +22,7 @@ import type { ChaosOptions } from './options.js';
 import { joinParts, type PartFindings } from './parts.js';
 import { disturb } from './turns.js';
 import { MIXED, type Traffic } from './traffic.js';
-
-const SILENT: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+import { silentLogger } from '../support/silent-logger.js';
 
 const MAX_CONNECTIONS = 8;
 const BODY_MS = 5;
@@ -210,7 +209,7 @@ async function createServer([only, ...others]: readonly Fault[]): Promise<OwnSer
 async function prepareDatabase(server: OwnServer, mutant: Mutant | undefined): Promise<string> {
   await server.query(`CREATE DATABASE ${DATABASE}`);
   const database = server.urlOf(DATABASE);
-  const client = await HoldfastClient.connect({ database, migrate: true, logger: SILENT });
+  const client = await HoldfastClient.connect({ database, migrate: true, logger: silentLogger });
   await client.close();
   const sql = new pg.Client({ connectionString: database });
   await sql.connect();

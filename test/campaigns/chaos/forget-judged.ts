@@ -1,14 +1,14 @@
 import pg from 'pg';
-import { HoldfastClient, type Logger } from '../../../src/index.js';
+import { HoldfastClient } from '../../../src/index.js';
+import { silentLogger } from '../support/silent-logger.js';
 
-const SILENT: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const AT_ONCE = 500;
 
 /** Deletes what the judges have seen, as an operator would, and then what the audit noted of it. */
 export async function forgetJudged(database: string): Promise<void> {
   const sql = new pg.Client({ connectionString: database });
   await sql.connect();
-  const client = await HoldfastClient.connect({ database, logger: SILENT });
+  const client = await HoldfastClient.connect({ database, logger: silentLogger });
   try {
     const { rows } = await sql.query<{ workflow_id: string }>('SELECT workflow_id FROM holdfast.workflow_status');
     const workflowIds = rows.map(({ workflow_id }) => workflow_id);

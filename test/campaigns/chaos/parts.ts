@@ -31,9 +31,9 @@ function worstOf(verdicts: readonly (Verdict | undefined)[]): Verdict {
   const shown = worst === 'green' ? those.at(-1) : those[0];
   if (shown === undefined) throw new Error('No part has that judge.');
   const { part, ...verdict } = shown;
-  return parts(verdicts.length, part, verdict);
+  return inPart(part, verdicts.length, verdict);
 }
 
-function parts(count: number, part: number, verdict: Verdict): Verdict {
+function inPart(part: number, count: number, verdict: Verdict): Verdict {
   return count === 1 ? verdict : { ...verdict, says: `part ${String(part)} of ${String(count)}: ${verdict.says}` };
 }

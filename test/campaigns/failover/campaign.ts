@@ -2,7 +2,7 @@ import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { HoldfastClient, type Logger } from '../../../src/index.js';
+import { HoldfastClient } from '../../../src/index.js';
 import { SeededRandom } from '../support/seeded-random.js';
 import { Endpoint } from './endpoint.js';
 import { ExecutorProcess } from './executor.js';
@@ -12,10 +12,10 @@ import type { FailoverOptions } from './options.js';
 import { Pair } from './pair.js';
 import { type Record, readRecord, untilAllEnded } from './record.js';
 import { Traffic } from './traffic.js';
+import { silentLogger } from '../support/silent-logger.js';
 
 export const EXECUTOR_PROGRAM = new URL('./executor-process.ts', import.meta.url);
 
-const SILENT: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 /** How long the load runs on before a primary is lost, in milliseconds. */
 const LOAD_MS = { from: 1_000, to: 2_500 } as const;
 /** How long the standby is deaf before. */
@@ -79,7 +79,7 @@ class Campaign {
     const client = await HoldfastClient.connect({
       database: endpoint.urlOf(pair.primary.url),
       migrate: true,
-      logger: SILENT,
+      logger: silentLogger,
     });
     this.#undo.push(() => client.close());
     for (let index = 0; index < options.executors; index++) await this.#launch(pair, index);

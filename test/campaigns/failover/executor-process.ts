@@ -4,6 +4,7 @@ import { Holdfast } from '../../../src/index.js';
 import { hear, makeJourney, urge } from './journey.js';
 import { Ledger } from './ledger.js';
 import type { ExecutorOptions, FromExecutor, ToExecutor } from './messages.js';
+import { silentLogger } from '../support/silent-logger.js';
 
 const options = JSON.parse(process.argv[2] ?? '{}') as ExecutorOptions;
 const ledger = new Ledger(options.ledger, options.executorId);
@@ -19,7 +20,7 @@ const holdfast = await Holdfast.launch({
   maxConcurrent: 100,
   pollInterval: 200,
   launchTimeout: '2m',
-  logger: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
+  logger: silentLogger,
 });
 
 const underWay = new Set<Promise<void>>();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-import { HoldfastClient, type Logger } from '../../../src/index.js';
+import { HoldfastClient } from '../../../src/index.js';
 import { SeededRandom } from '../support/seeded-random.js';
 import { disturb } from './chaos.js';
 import { Fleet } from './fleet.js';
@@ -12,8 +12,7 @@ import { Ledger, readLedger, type LedgerEvent } from './ledger.js';
 import type { Job } from './messages.js';
 import { applyMutant, type Mutant } from './mutants.js';
 import { planFleet, type FleetOptions, type Plan } from './plan.js';
-
-const SILENT: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+import { silentLogger } from '../support/silent-logger.js';
 
 /** All jobs are handed over within this share of the time, a wave at a time. */
 const FEEDING_SHARE = 0.6;
@@ -62,7 +61,7 @@ export async function runFleetCampaign({
   const ledger = new Ledger(path);
   const fleet = new Fleet(program, ledger, { database, ledger: path, leaseMs: options.leaseMs });
   try {
-    const client = await HoldfastClient.connect({ database, migrate: true, logger: SILENT });
+    const client = await HoldfastClient.connect({ database, migrate: true, logger: silentLogger });
     try {
       for (const queue of plan.queues) await client.queues.define(queue);
       if (mutant !== undefined) await applyMutant(database, mutant);

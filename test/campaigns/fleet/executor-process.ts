@@ -8,6 +8,7 @@ import { defineWorkflow, Holdfast, runStep, step, workflow } from '../../../src/
 import { pause } from '../support/abortable-pause.js';
 import { Ledger } from './ledger.js';
 import type { Command, ExecutorOptions, Job, Reply } from './messages.js';
+import { silentLogger } from '../support/silent-logger.js';
 
 const PULSE_INTERVAL_MS = 200;
 /** With so many pulses unanswered, no more are started: they would only measure themselves. */
@@ -40,7 +41,7 @@ const holdfast = await Holdfast.launch({
   executorId: options.executorId,
   lease: options.leaseMs,
   maxConnections: 5,
-  logger: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
+  logger: silentLogger,
 });
 ledger.tell({ what: 'launched', executorId: options.executorId });
 process.send?.({ id: 0 } satisfies Reply);

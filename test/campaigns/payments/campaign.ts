@@ -6,7 +6,7 @@ import pg from 'pg';
 import type { ToldOrder } from '../../../examples/payments/judge.js';
 import { type LedgerEntry, readLedger } from '../../../examples/payments/outside/ledger.js';
 import { createShop, stockOf } from '../../../examples/payments/shop.js';
-import { HoldfastClient, type Logger } from '../../../src/index.js';
+import { HoldfastClient } from '../../../src/index.js';
 import { bundle } from '../../support/bundle.js';
 import { SeededRandom } from '../support/seeded-random.js';
 import { Crew, type Strike } from './crew.js';
@@ -16,8 +16,7 @@ import { Outside } from './outside.js';
 import { planOrders, type PaymentsOptions, STOCK } from './plan.js';
 import { operate, Shopper } from './shopper.js';
 import { Strikes } from './strikes.js';
-
-const SILENT: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
+import { silentLogger } from '../support/silent-logger.js';
 
 /** Everything that the judges get to see. */
 export interface Evidence {
@@ -70,7 +69,7 @@ export async function runPaymentsCampaign(run: PaymentsRun): Promise<Evidence> {
   const undo: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true }), () => pool.end()];
   try {
     await createShop(pool, STOCK);
-    const client = await HoldfastClient.connect({ database: run.database, migrate: true, logger: SILENT });
+    const client = await HoldfastClient.connect({ database: run.database, migrate: true, logger: silentLogger });
     undo.push(() => client.close());
     return await play(run, join(folder, 'ledger.jsonl'), client, pool, undo);
   } finally {

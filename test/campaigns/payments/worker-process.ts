@@ -4,6 +4,7 @@ import { PROVIDER_VARIABLE } from '../../../examples/payments/payment-provider.j
 import type { FromWorker, ToWorker, WorkerOptions } from './messages.js';
 import { mutatedOrders } from './mutants.js';
 import { Traps } from './traps.js';
+import { silentLogger } from '../support/silent-logger.js';
 
 const { database, executorId, leaseMs, provider, mutant } = JSON.parse(process.argv[2] ?? '{}') as WorkerOptions;
 process.env['DATABASE_URL'] = database;
@@ -22,7 +23,7 @@ await launchWorker({
   lease: leaseMs,
   maxConnections: 5,
   pollInterval: 200,
-  logger: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
+  logger: silentLogger,
   ...(mutant === undefined ? {} : { workflows: [mutatedOrders(mutant)] }),
 });
 process.send?.({ what: 'launched' } satisfies FromWorker);

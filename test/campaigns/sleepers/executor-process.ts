@@ -1,6 +1,7 @@
 /** The one executor of the campaign: runs workflows that sleep, and says when a step after a sleep begins. */
 import { defineWorkflow, Holdfast, runStep, sleep, workflow } from '../../../src/index.js';
 import type { Question, SleeperExecutorOptions, Told } from './messages.js';
+import { silentLogger } from '../support/silent-logger.js';
 
 const options = JSON.parse(process.argv[2] ?? '{}') as SleeperExecutorOptions;
 
@@ -20,7 +21,7 @@ const holdfast = await Holdfast.launch({
   workflows: [sleeper],
   database: options.database,
   suspendAfter: '100ms',
-  logger: { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined },
+  logger: silentLogger,
 });
 tell({ what: 'launched', tookMs: performance.now() - launchedAt });
 

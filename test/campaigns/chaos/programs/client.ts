@@ -1,13 +1,13 @@
 /** The client of the campaign: it enqueues, sends messages, asks for events and outcomes, and carries out what an operator would. */
-import { HoldfastClient, type Logger } from '../../../../src/index.js';
+import { HoldfastClient } from '../../../../src/index.js';
 import { SeededRandom } from '../../support/seeded-random.js';
 import { LedgerClient } from '../ledger/ledger-client.js';
 import { CLIENT_KINDS, drawKind, MAILBOX_TOPIC, NO_QUEUE, QUEUE, QUEUE_KEYS } from '../traffic.js';
 import type { Command, ProgramOptions } from './messages.js';
 import { obeySupervisor } from './obey.js';
 import { codeOf, noteError, type Told, toldCall, toldOutcome, watchProcess } from './told.js';
+import { silentLogger } from '../../support/silent-logger.js';
 
-const SILENT: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const MESSAGES = 4;
 /** A send is repeated under its key until it is answered. */
 const RETRY_MS = 50;
@@ -22,7 +22,7 @@ const connect = (maxConnections: number): Promise<HoldfastClient> =>
     database: options.database,
     pollInterval: options.pollMs,
     maxConnections,
-    logger: SILENT,
+    logger: silentLogger,
   });
 const client = await connect(options.maxConnections);
 await ledger.tell({ what: 'process', process: options.who, happened: 'launched' });

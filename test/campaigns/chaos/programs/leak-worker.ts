@@ -1,9 +1,9 @@
 /** One executor that runs many workflows, and says after each part of them how large its heap is. Needs --expose-gc. */
 import { defineWorkflow, Holdfast, runStep, sleep } from '../../../../src/index.js';
 import { HEAP_PARTS, type LeakOptions } from '../leaks.js';
+import { silentLogger } from '../../support/silent-logger.js';
 
 const CONCURRENT = 200;
-const silent = (): undefined => undefined;
 
 const { database, workflows } = JSON.parse(process.argv[2] ?? '{}') as LeakOptions;
 const child = defineWorkflow('child', () => runStep('step', () => Promise.resolve('done')));
@@ -20,7 +20,7 @@ const parent = defineWorkflow('parent', async (number: number) => {
 const holdfast = await Holdfast.launch({
   workflows: [child, parent],
   database,
-  logger: { debug: silent, info: silent, warn: silent, error: silent },
+  logger: silentLogger,
 });
 
 let next = 0;
@@ -28,7 +28,7 @@ async function keepBusy(until: number): Promise<void> {
   while (next < until) {
     const number = next++;
     const handle = await holdfast.start(parent, { workflowId: `leak ${String(number)}` }, number);
-    await handle.result().catch(silent);
+    await handle.result().catch(() => undefined);
   }
 }
 

@@ -6,8 +6,8 @@ import { defineCoreWorkload } from './core-workload.js';
 import type { Command, ProgramOptions } from './messages.js';
 import { obeySupervisor } from './obey.js';
 import { toldCall, toldOutcome, watchProcess } from './told.js';
+import { silentLogger } from '../../support/silent-logger.js';
 
-const silent = (): undefined => undefined;
 const options = JSON.parse(process.argv[2] ?? '{}') as ProgramOptions;
 const ledger = await LedgerClient.open(options.ledgerPort, options.who);
 watchProcess(ledger);
@@ -21,7 +21,7 @@ const holdfast = await Holdfast.launch({
   lease: options.leaseMs,
   pollInterval: options.pollMs,
   maxConnections: options.maxConnections,
-  logger: { debug: silent, info: silent, warn: silent, error: silent },
+  logger: silentLogger,
 });
 await ledger.tell({ what: 'process', process: options.who, happened: 'launched' });
 

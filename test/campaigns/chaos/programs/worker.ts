@@ -1,6 +1,6 @@
 /** An executor of the campaign, which also starts workflows of its own and waits for them. */
 import { moveClock } from './moved-clock.js';
-import { Holdfast, type Logger } from '../../../../src/index.js';
+import { Holdfast } from '../../../../src/index.js';
 import { LedgerClient } from '../ledger/ledger-client.js';
 import { SeededRandom } from '../../support/seeded-random.js';
 import { CLIENT_KINDS, drawKind, NO_QUEUE, OUTBOX_TOPIC, QUEUE } from '../traffic.js';
@@ -8,8 +8,8 @@ import type { Command, ProgramOptions } from './messages.js';
 import { obeySupervisor } from './obey.js';
 import { toldCall, toldOutcome, watchProcess } from './told.js';
 import { defineWorkload } from './workload.js';
+import { silentLogger } from '../../support/silent-logger.js';
 
-const SILENT: Logger = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 /** Unloaded sooner than the longest sleep ends. */
 const SUSPEND_AFTER_MS = 300;
 /** What a process had taken for delivery when it died is delivered by another one after this. */
@@ -31,7 +31,7 @@ const holdfast = await Holdfast.launch({
   pollInterval: options.pollMs,
   maxConnections: options.maxConnections,
   suspendAfter: SUSPEND_AFTER_MS,
-  logger: SILENT,
+  logger: silentLogger,
   outbox: {
     handlers: {
       [OUTBOX_TOPIC]: async ({ id, workflowId, payload }) => {
