@@ -8,9 +8,9 @@ import {
   PROBE_SESSION,
   readTraits,
   type ServerNotice,
-  SET_SESSION_MODES,
   type Session,
   type SessionTraits,
+  setUpOwn,
   TransactionNotBegun,
   type TransactionRunner,
   type TransactionStart,
@@ -120,10 +120,8 @@ export abstract class PgSession implements Session {
   /** Finds out what the session is, and sets it up where it is ours alone. */
   protected async probe(isOwn: boolean): Promise<SessionTraits> {
     const [row] = await this.run(PROBE_SESSION, [], undefined);
-    const traits = readTraits(row, this.#connection.processID ?? null);
-    if (!isOwn || traits.isPooled || !traits.hasHostileDefaults) return traits;
-    await this.run(SET_SESSION_MODES, [], undefined);
-    return { ...traits, hasHostileDefaults: false };
+    const keyPid = this.#connection.processID ?? null;
+    return isOwn ? await setUpOwn(row, keyPid, (text) => this.run(text, [], undefined)) : readTraits(row, keyPid);
   }
 
   async #rollBack(watch: Watch): Promise<void> {

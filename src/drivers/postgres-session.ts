@@ -6,9 +6,8 @@ import {
   assertCommitted,
   lossByNotice,
   PROBE_SESSION,
-  readTraits,
-  SET_SESSION_MODES,
   type SessionTraits,
+  setUpOwn,
   type TransactionRunner as Runner,
   type TransactionStart,
   UNKNOWN_TRAITS,
@@ -90,11 +89,7 @@ export class PostgresSession implements PoolableSession {
   async open(): Promise<void> {
     const { sql } = this.#connection;
     const result = await this.#connection.open(PROBE_SESSION);
-    let traits = readTraits(decodeRows(result)[0], result.state.pid);
-    if (traits.hasHostileDefaults && !traits.isPooled) {
-      await send(sql, SET_SESSION_MODES, [], false);
-      traits = { ...traits, hasHostileDefaults: false };
-    }
+    const traits = await setUpOwn(decodeRows(result)[0], result.state.pid, (text) => send(sql, text, [], false));
     // Read at each statement. Without it the library would prepare its ROLLBACK, and what users send, behind a pooler.
     if (traits.isPooled) sql.options.prepare = false;
     this.#traits = traits;

@@ -1,5 +1,6 @@
 import { ConnectionLostError, DatabaseError } from '../errors/database-errors.js';
 import type { SqlParameter, SqlRow } from './driver.js';
+import { isServerError } from './failures.js';
 
 /** What the server was found to be like when a session was opened. */
 export interface SessionTraits {
@@ -94,11 +95,42 @@ export const PROBE_SESSION = `SELECT pg_catalog.pg_backend_pid() AS pid,
   pg_catalog.current_setting('default_transaction_read_only') AS read_only,
   CASE WHEN pg_catalog.current_setting('synchronous_standby_names') OPERATOR(pg_catalog.<>) ''
         AND NOT pg_catalog.pg_is_in_recovery()
-       THEN pg_catalog.pg_logical_emit_message(true, 'holdfast', '')::text END AS replicated`;
+       THEN pg_catalog.pg_logical_emit_message(true, 'holdfast', '')::text END AS replicated,
+  pg_catalog.current_setting('client_connection_check_interval') AS connection_check`;
 
 /** Makes read committed, read write the default of a session that is ours alone. */
-export const SET_SESSION_MODES =
-  'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE';
+const SET_SESSION_MODES = 'SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE';
+
+/**
+ * Has the server look, while a statement runs or waits for a lock, whether its client is still there. Without it a statement that was
+ * given up here goes on there: behind a table that somebody has locked, each of them keeps a server process, until there are no
+ * connections left for anybody.
+ */
+const SET_CONNECTION_CHECK = "SET client_connection_check_interval = '10s'";
+/** How a server refuses that whose operating system cannot tell (Windows). */
+const INVALID_PARAMETER_VALUE = '22023';
+
+/**
+ * Sets up a new session where it is ours alone, by `run`, and says what it is like then.
+ * @param row of the answer to {@link PROBE_SESSION}
+ * @param keyPid the process ID that came with the cancellation key
+ */
+export async function setUpOwn(
+  row: SqlRow | undefined,
+  keyPid: number | null,
+  run: (text: string) => Promise<unknown>,
+): Promise<SessionTraits> {
+  const traits = readTraits(row, keyPid);
+  if (traits.isPooled) return traits;
+  if (traits.hasHostileDefaults) await run(SET_SESSION_MODES);
+  // Another value is somebody's choice.
+  if (row?.['connection_check'] === '0') {
+    await run(SET_CONNECTION_CHECK).catch((error: unknown) => {
+      if (!isServerError(error) || error.code !== INVALID_PARAMETER_VALUE) throw error;
+    });
+  }
+  return { ...traits, hasHostileDefaults: false };
+}
 
 /** Reads the answer to {@link PROBE_SESSION}; `keyPid` is the process ID that came with the cancellation key. */
 export function readTraits(row: SqlRow | undefined, keyPid: number | null): SessionTraits {

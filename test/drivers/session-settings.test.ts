@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { waitUntil } from '../support/launch.js';
 import { canRunPgBouncer, type PgBouncer, startPgBouncer } from '../support/pgbouncer.js';
+import { setUpOwn } from '../../src/drivers/session.js';
 import { DRIVER_KINDS } from './driver-kinds.js';
 import { ServerActions } from './server-actions.js';
 
@@ -83,5 +85,77 @@ describe('with hostile defaults of the database', () => {
       expect(isolation).toEqual([{ isolation: 'serializable' }]);
       await close();
     }
+  });
+});
+
+describe('a statement that was given up', () => {
+  let database: TestDatabase;
+  let server: ServerActions;
+  let bouncer: PgBouncer | undefined;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    server = await ServerActions.connect(database.url);
+    await server.rows('CREATE TABLE item (id int4)');
+    bouncer = hasPgBouncer ? await startPgBouncer(database.url) : undefined;
+  });
+  afterAll(async () => {
+    await bouncer?.stop();
+    await server.close();
+    await database.drop();
+  });
+
+  const readCheck = "SELECT current_setting('client_connection_check_interval') AS interval";
+  const ownKinds = DRIVER_KINDS.filter(({ usesCallersSessions }) => !usesCallersSessions);
+
+  it('does not go on at the server behind a lock that nobody gives back', async () => {
+    const holder = await ServerActions.connect(database.url);
+    await holder.rows('BEGIN');
+    await holder.rows('LOCK TABLE item IN ACCESS EXCLUSIVE MODE');
+    const waiting = `SELECT FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%item%'`;
+    const drivers = await Promise.all(ownKinds.map((kind) => kind.open(database.url)));
+
+    const reads = drivers.map(({ driver }) => driver.query('SELECT FROM item', [], { timeoutMs: 3_000 }));
+    const given = Promise.allSettled(reads);
+    await waitUntil(async () => (await server.rows(waiting)).length === drivers.length, 'all of them wait');
+    for (const { status } of await given) expect(status).toBe('rejected');
+    await waitUntil(async () => (await server.rows(waiting)).length === 0, 'none of them waits any more');
+
+    await Promise.all(drivers.map(({ close }) => close()));
+    await holder.close();
+  });
+
+  it('leaves an interval alone that somebody has chosen, and sessions that are not ours alone', async () => {
+    for (const kind of DRIVER_KINDS) {
+      const { driver, close } = await kind.open(database.url);
+      const expected = kind.usesCallersSessions ? '0' : '10s';
+      expect(await driver.query(readCheck), kind.label).toEqual([{ interval: expected }]);
+      await close();
+    }
+    for (const kind of bouncer === undefined ? [] : ownKinds) {
+      const { driver, close } = await kind.open(bouncer?.connectionString(database.url) ?? '');
+      expect(await driver.query(readCheck), kind.label).toEqual([{ interval: '0' }]);
+      await close();
+    }
+    await server.rows(`ALTER DATABASE ${database.name} SET client_connection_check_interval = '7s'`);
+    for (const kind of DRIVER_KINDS) {
+      const { driver, close } = await kind.open(database.url);
+      expect(await driver.query(readCheck), kind.label).toEqual([{ interval: '7s' }]);
+      await close();
+    }
+  });
+
+  it('is not looked for where the operating system cannot tell, and nothing else is forgiven', async () => {
+    const row = {
+      pid: 1,
+      isolation: 'read committed',
+      read_only: 'off',
+      connection_check: '0',
+    };
+    const refuse = (code: string) => () =>
+      Promise.reject(Object.assign(new Error('refused'), { code, severity: 'ERROR' }));
+    expect(await setUpOwn(row, 1, refuse('22023'))).toEqual({ isPooled: false, hasHostileDefaults: false });
+    await expect(setUpOwn(row, 1, refuse('57P01'))).rejects.toMatchObject({ code: '57P01' });
   });
 });
