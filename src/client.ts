@@ -67,9 +67,9 @@ export class HoldfastClient {
     assertOneVersion();
     const settings = checkClientOptions(options);
     const serializer = makeSerializer(options);
-    const errors = await encodeFixedErrors(serializer);
-    const logger = options.logger ?? stderrLogger;
     const deadline = new LaunchDeadline(settings.launchTimeoutMs, options.signal);
+    const errors = await deadline.unlessAborted(encodeFixedErrors(serializer));
+    const logger = options.logger ?? stderrLogger;
     const database = await openDatabase({ ...options, migrate: options.migrate ?? false }, settings, deadline, logger);
     const parts = new SharedParts({
       runtime: systemRuntime,

@@ -10,7 +10,7 @@ import type { QueryDesk } from './fleet/query-desk.js';
 import { closeDataSources, openDataSources, type OpenDataSource } from './store/postgres/transactions/data-sources.js';
 import { Scheduler } from './fleet/scheduler.js';
 import type { HoldfastOptions } from './holdfast-options.js';
-import { LaunchDeadline } from './launch-deadline.js';
+import { LaunchDeadline, type LaunchQuestion } from './launch-deadline.js';
 import type { LaunchSettings } from './launch-options.js';
 import { makeSerializer } from './make-serializer.js';
 import { openDatabase, type OpenDatabase } from './open-database.js';
@@ -75,8 +75,9 @@ export class ExecutorParts {
         database: options.database,
         schema: settings.schema,
         migrate: options.migrate ?? true,
+        insist: (name, ask, passes) => deadline.insist(dataSourceQuestion(name), () => deadline.bound(ask()), passes),
       });
-      const errors = await encodeFixedErrors(serializer);
+      const errors = await deadline.unlessAborted(encodeFixedErrors(serializer));
       parts = new ExecutorParts({ ...launch, logger, serializer, database, dataSources, errors });
       await deadline.bound(parts.#prepare(launch, failed.signal));
       parts.#run();
@@ -253,4 +254,12 @@ export class ExecutorParts {
       },
     });
   }
+}
+
+/** Which of the two databases is away, the data source's or Holdfast's, is in the last failure. */
+function dataSourceQuestion(name: string): LaunchQuestion {
+  return {
+    whom: `Data source "${name}", or the database while it was looked at,`,
+    remedy: 'Check that both run, and that a pool of the data source has a connection to give.',
+  };
 }

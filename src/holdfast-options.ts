@@ -88,7 +88,10 @@ export interface HoldfastOptions {
   readonly maxValueBytes?: number;
   /** Default: warnings and errors as lines of JSON on standard error. */
   readonly logger?: Logger;
-  /** How long `launch` waits for a database that cannot be reached, in all. Default 30 s. */
+  /**
+   * How long `launch` waits for a database, or a data source, that cannot be reached or says nothing, in all. A migration under way
+   * takes the time that it takes. Default 30 s.
+   */
   readonly launchTimeout?: Duration;
   /** Ends `launch` early. */
   readonly signal?: AbortSignal;

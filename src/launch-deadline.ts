@@ -1,4 +1,19 @@
 import { LaunchTimeoutError } from './errors/usage-errors.js';
+import { backoffMs, pause } from './store/postgres/backoff.js';
+
+/** What a launch asks, for people who read that it got no answer. */
+export interface LaunchQuestion {
+  /** Begins a sentence, which goes on with "could not be reached". */
+  readonly whom: string;
+  /** What to check, as a sentence. */
+  readonly remedy: string;
+}
+
+/** Holdfast's own database. */
+export const THE_DATABASE: LaunchQuestion = {
+  whom: 'The database',
+  remedy: 'Check that it runs and that "database" is right.',
+};
 
 /** How long a launch waits for a database that cannot be reached: all of its parts together. */
 export class LaunchDeadline {
@@ -13,31 +28,68 @@ export class LaunchDeadline {
     this.#at = performance.now() + ms;
   }
 
+  /**
+   * Asks again until there is an answer, or a failure that does not pass. What may hang, `ask` is to bound.
+   * @throws LaunchTimeoutError with what the last try failed with, the reason of the caller's signal, and what does not pass.
+   */
+  async insist<Answer>(
+    question: LaunchQuestion,
+    ask: () => Promise<Answer>,
+    passes: (error: unknown) => boolean,
+  ): Promise<Answer> {
+    let last: unknown;
+    for (let attempt = 1; ; attempt++) {
+      this.signal.throwIfAborted();
+      try {
+        return await ask();
+      } catch (error) {
+        if (error instanceof LaunchTimeoutError) throw this.#error(question, last);
+        if (!passes(error)) throw error;
+        last = error;
+      }
+      if (this.#left === 0) throw this.#error(question, last);
+      await pause(Math.min(backoffMs(attempt), this.#left), this.signal);
+    }
+  }
+
+  /**
+   * Waits for what asks the database until there is an answer, but not longer than there is time.
+   * @throws LaunchTimeoutError, and the reason of the caller's signal. The work goes on then: whoever calls ends it.
+   */
+  bound<Value>(work: Promise<Value>): Promise<Value> {
+    return this.#race(work, () => this.#error(THE_DATABASE));
+  }
+
+  /**
+   * Waits for what may take longer than the time, as it is not for the database that it waits.
+   * @throws the reason of the caller's signal. The work goes on then: whoever calls ends it.
+   */
+  unlessAborted<Value>(work: Promise<Value>): Promise<Value> {
+    return this.#race(work, undefined);
+  }
+
   /** Milliseconds; at least 0. */
-  get left(): number {
+  get #left(): number {
     return Math.max(0, this.#at - performance.now());
   }
 
   /** @param cause what the last try failed with, if that is known */
-  error(cause?: unknown): LaunchTimeoutError {
+  #error({ whom, remedy }: LaunchQuestion, cause?: unknown): LaunchTimeoutError {
     // For people who do not see the cause.
     const reason = cause instanceof Error ? ` ${cause.message}` : '';
-    return new LaunchTimeoutError(
-      `The database could not be reached within ${String(this.#ms)} ms. Check that it runs and that "database" is right.${reason}`,
-      { cause },
-    );
+    return new LaunchTimeoutError(`${whom} could not be reached within ${String(this.#ms)} ms. ${remedy}${reason}`, {
+      cause,
+    });
   }
 
-  /**
-   * Waits for what asks the database until there is an answer, but not longer than that.
-   * @throws LaunchTimeoutError, and the reason of the caller's signal. The work goes on then: whoever calls ends it.
-   */
-  async bound<Value>(work: Promise<Value>): Promise<Value> {
+  async #race<Value>(work: Promise<Value>, timeout: (() => Error) | undefined): Promise<Value> {
     let stop!: () => void;
     const over = new Promise<never>((_, reject) => {
-      const timer = setTimeout(() => {
-        reject(this.error());
-      }, this.left);
+      const timer =
+        timeout &&
+        setTimeout(() => {
+          reject(timeout());
+        }, this.#left);
       const abort = (): void => {
         // The reason is whatever the caller gave.
         // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors

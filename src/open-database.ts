@@ -4,14 +4,12 @@ import type { Logger } from './api/logger.js';
 import type { Driver } from './drivers/driver.js';
 import { startEmbeddedPostgres } from './drivers/embedded-postgres.js';
 import { openDriver, type DriverTarget } from './drivers/open-driver.js';
-import { ConnectionUnavailableError } from './errors/database-errors.js';
-import type { LaunchDeadline } from './launch-deadline.js';
+import { THE_DATABASE, type LaunchDeadline } from './launch-deadline.js';
 import type { LaunchSettings } from './launch-options.js';
-import { backoffMs, pause } from './store/postgres/backoff.js';
-import { migrateSchema } from './store/postgres/migrate.js';
+import { isSchemaCurrent, migrateSchema } from './store/postgres/migrate.js';
 import { assertSchemaName } from './store/postgres/migrate-schema-name.js';
 import { checkServer } from './store/postgres/server-checks.js';
-import { isTransient } from './store/postgres/transient-errors.js';
+import { isRefusal, isTransient } from './store/postgres/transient-errors.js';
 
 /** A database that is ready for work, and how to let go of it. */
 export interface OpenDatabase {
@@ -37,7 +35,7 @@ export async function openDatabase(
   logger: Logger,
 ): Promise<OpenDatabase> {
   assertSchemaName(settings.schema);
-  const { target, stop } = await findDatabase(options);
+  const { target, stop } = await findUnlessAborted(options, deadline);
   const driver = await openDriver(target, {
     ...(options.maxConnections === undefined ? {} : { maxConnections: options.maxConnections }),
     ...(options.listenDatabase === undefined ? {} : { listenConnectionString: options.listenDatabase }),
@@ -52,21 +50,32 @@ export async function openDatabase(
   }
 }
 
-async function findDatabase(
-  options: DatabaseOptions,
-): Promise<{ readonly target: DriverTarget; readonly stop: () => Promise<void> }> {
+/** The first start of an embedded server takes as long as it takes. */
+async function findUnlessAborted(options: DatabaseOptions, deadline: LaunchDeadline): Promise<FoundDatabase> {
+  deadline.signal.throwIfAborted();
+  const finding = findDatabase(options);
+  try {
+    return await deadline.unlessAborted(finding);
+  } catch (error) {
+    // A server that comes up after that is nobody's.
+    void finding.then(
+      ({ stop }) => stop(),
+      () => undefined,
+    );
+    throw error;
+  }
+}
+
+interface FoundDatabase {
+  readonly target: DriverTarget;
+  readonly stop: () => Promise<void>;
+}
+
+async function findDatabase(options: DatabaseOptions): Promise<FoundDatabase> {
   const target = options.database ?? process.env['DATABASE_URL'];
   if (target !== undefined && target !== '') return { target, stop: () => Promise.resolve() };
   const server = await startEmbeddedPostgres({ dataDir: join('.holdfast', 'postgres') });
   return { target: server.connectionString, stop: () => server.stop() };
-}
-
-/**
- * The server is there and does not let us in: wrong password (class 28) or no such database (3D000). Only a launch gives up
- * at that; while running, an operator may be about to put it right.
- */
-function isRefusal(error: unknown): boolean {
-  return error instanceof ConnectionUnavailableError && /^(?:28|3D)/.test(error.sqlState ?? '');
 }
 
 async function waitUntilReady(
@@ -76,19 +85,16 @@ async function waitUntilReady(
   deadline: LaunchDeadline,
   logger: Logger,
 ): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    deadline.signal.throwIfAborted();
-    try {
-      const { warnings } = await checkServer(driver, {
-        allowAsynchronousCommit: options.allowAsynchronousCommit ?? false,
-      });
+  const { allowAsynchronousCommit = false, migrate = true } = options;
+  await deadline.insist(
+    THE_DATABASE,
+    async () => {
+      const { warnings } = await deadline.bound(checkServer(driver, { allowAsynchronousCommit }));
       for (const { code, message } of warnings) logger.warn(message, { code });
-      await migrateSchema(driver, { schema, migrate: options.migrate ?? true });
-      return;
-    } catch (error) {
-      if (!isTransient(error) || isRefusal(error)) throw error;
-      if (deadline.left === 0) throw deadline.error(error);
-      await pause(Math.min(backoffMs(attempt), deadline.left), deadline.signal);
-    }
-  }
+      if (await deadline.bound(isSchemaCurrent(driver, { schema, migrate }))) return;
+      // May take minutes where there is much to change: work, and no waiting for the database.
+      await deadline.unlessAborted(migrateSchema(driver, { schema, migrate }));
+    },
+    (error) => isTransient(error) && !isRefusal(error),
+  );
 }

@@ -36,7 +36,7 @@ export class DuplicateLibraryError extends HoldfastError {
   override readonly name = 'DuplicateLibraryError';
 }
 
-/** The database could not be reached within the time given to `launch`. */
+/** The database, or a data source, could not be reached within the time given to `launch`. */
 export class LaunchTimeoutError extends HoldfastError {
   override readonly code = 'LAUNCH_TIMEOUT';
   override readonly name = 'LaunchTimeoutError';

@@ -4,6 +4,7 @@ import type { Engine, ExecutorState } from '../engine/engine.js';
 import { sleep, within } from '../engine/timer.js';
 import { ConnectionLostError, ConnectionUnavailableError } from '../errors/database-errors.js';
 import { codeOf } from '../errors/error-code.js';
+import { HoldfastClosedError } from '../errors/usage-errors.js';
 import type { Runtime } from '../runtime/runtime.js';
 import { HEARTBEATS_PER_LEASE } from '../store/store.js';
 import type { ExecutorIdentity, ExecutorStore, Ownership } from '../store/store.js';
@@ -150,6 +151,7 @@ export class Executor implements ExecutorState {
    * Registers, so that there is a lease before anything is owned, and learns the database's clock.
    *
    * @param signal ends the waiting for a database that cannot be reached
+   * @throws HoldfastClosedError when a newer process has registered under this ID meanwhile
    */
   async register(signal?: AbortSignal): Promise<void> {
     await this.#register();
@@ -157,13 +159,17 @@ export class Executor implements ExecutorState {
     for (let attempt = 1; ; attempt++) {
       try {
         await this.#renew();
-        return;
+        break;
       } catch (error) {
         const isHopeless = attempt >= FIRST_HEARTBEAT_ATTEMPTS && !isUnreachable(error);
         if (isHopeless || signal?.aborted === true) throw error;
         await sleep(this.#runtime, Math.min(FIRST_HEARTBEAT_PAUSE_MS * attempt, LONGEST_FIRST_PAUSE_MS));
       }
     }
+    if (this.health.state !== 'superseded') return;
+    throw new HoldfastClosedError(
+      `A newer process has registered under the executor ID "${this.#identity.executorId}" while this one was being launched: it goes on in its place. Give each process an executorId of its own, or none.`,
+    );
   }
 
   /** Begins to renew the lease and to claim work for the engine. */
@@ -311,7 +317,8 @@ export class Executor implements ExecutorState {
     this.#options.logger.error('A newer process has registered under this executor ID; this one stops.', {
       ...this.#identity,
     });
-    this.#options.onSuperseded();
+    // Before it runs there is nothing to be closed: the launch fails.
+    if (this.#engine !== undefined) this.#options.onSuperseded();
   }
 }
 

@@ -66,13 +66,31 @@ export interface MigrationReport {
  */
 export async function migrateSchema(driver: Driver, options: MigrateOptions): Promise<MigrationReport> {
   const { schema, migrate = true } = options;
-  assertSchemaName(schema);
-  const files = options.files ?? (await loadSqlFiles());
-  const attempt = migrate ? 'read-first' : 'read';
-  const found = planMigration(files, await withRights(driver, schema, attempt, () => readApplied(driver, schema)));
-  if (isUpToDate(found)) return reportOf(files, found, [], false);
-  if (!migrate) throw tooOld(schema, files, found);
+  const { files, plan } = await look(driver, options);
+  if (isUpToDate(plan)) return reportOf(files, plan, [], false);
+  if (!migrate) throw tooOld(schema, files, plan);
   return withRights(driver, schema, 'migrate', () => migrateAll(driver, schema, files));
+}
+
+/**
+ * Whether {@link migrateSchema} has nothing to do: one SELECT, without a lock.
+ * @throws what `migrateSchema` throws before it changes anything, but for SchemaTooOldError.
+ */
+export async function isSchemaCurrent(driver: Driver, options: MigrateOptions): Promise<boolean> {
+  return isUpToDate((await look(driver, options)).plan);
+}
+
+async function look(
+  driver: Driver,
+  { schema, migrate = true, files: given }: MigrateOptions,
+): Promise<{ readonly files: SqlFiles; readonly plan: MigrationPlan }> {
+  assertSchemaName(schema);
+  const files = given ?? (await loadSqlFiles());
+  const attempt = migrate ? 'read-first' : 'read';
+  return {
+    files,
+    plan: planMigration(files, await withRights(driver, schema, attempt, () => readApplied(driver, schema))),
+  };
 }
 
 async function migrateAll(driver: Driver, schema: string, files: SqlFiles): Promise<MigrationReport> {

@@ -29,6 +29,14 @@ export function isTransient(error: unknown): boolean {
 }
 
 /**
+ * The server is there and does not let us in: wrong password (class 28) or no such database (3D000). Only a launch gives up
+ * at that; while running, an operator may be about to put it right.
+ */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof ConnectionUnavailableError && /^(?:28|3D)/.test(error.sqlState ?? '');
+}
+
+/**
  * SQLSTATEs of a statement that took too long: because of one of its items, which waits for somebody, or because there are
  * too many of them. Sent again as it is, it may take too long for ever.
  */

@@ -5,6 +5,7 @@ import { openDriver, type DriverTarget } from '../../../drivers/open-driver.js';
 import { SchemaTooNewError } from '../../../errors/schema-errors.js';
 import { DataSourceError } from '../../../errors/transaction-errors.js';
 import { assertSchemaName } from '../migrate-schema-name.js';
+import { isRefusal, isTransient } from '../transient-errors.js';
 import { AdapterSource } from './adapter-source.js';
 import {
   assertNotNewer,
@@ -15,6 +16,7 @@ import {
 import { Completions } from './completions.js';
 import { DriverSource } from './driver-source.js';
 import type { SourceTransaction, TransactionSource } from './source.js';
+import { isPassing } from './sql-state.js';
 
 /** How long a transaction of ours, in which no code of users runs, may be idle; milliseconds. */
 const OWN_IDLE_TIMEOUT_MS = 10_000;
@@ -34,11 +36,17 @@ export interface DataSourcesOptions {
   readonly schema: string;
   /** Whether tables of completions may be created. */
   readonly migrate: boolean;
+  /** Asks a data source again while what that fails with passes, and there is time. */
+  readonly insist: <Answer>(
+    name: string,
+    ask: () => Promise<Answer>,
+    passes: (error: unknown) => boolean,
+  ) => Promise<Answer>;
 }
 
 /**
- * Opens each data source and finds out what it is.
- * @throws DataSourceError when it cannot be used.
+ * Opens each data source and finds out what it is. Waits for one that cannot be reached.
+ * @throws DataSourceError when it cannot be used, and what ends the waiting.
  */
 export async function openDataSources(
   dataSources: readonly DataSource[],
@@ -65,16 +73,32 @@ async function open(dataSource: DataSource, options: DataSourcesOptions): Promis
   const own = isAdapter(target) || isShared ? undefined : await openDriver(target as DriverTarget);
   const source = isAdapter(target) ? new AdapterSource(target) : new DriverSource(own ?? options.driver, { isShared });
   const close = (): Promise<void> => own?.close() ?? Promise.resolve();
-  try {
-    if (isShared || (await isJoined(source, options))) return { source, completions: undefined, close };
+  const look = async (): Promise<Completions | undefined> => {
+    if (isShared || (await isJoined(source, options))) return undefined;
     if (options.migrate && own !== undefined) await installCompletions(own, completionSchema);
     await assertInstalled(source, name, completionSchema);
-    return { source, completions: new Completions(completionSchema), close };
+    return new Completions(completionSchema);
+  };
+  try {
+    return { source, completions: await options.insist(name, () => explain(name, look), mayPass), close };
   } catch (error) {
     await close();
-    if (error instanceof DataSourceError || error instanceof SchemaTooNewError) throw error;
+    throw error;
+  }
+}
+
+/** Says of which data source it is what it fails with, unless that passes. */
+async function explain<Answer>(name: string, look: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await look();
+  } catch (error) {
+    if (mayPass(error) || error instanceof DataSourceError || error instanceof SchemaTooNewError) throw error;
     throw new DataSourceError(`Data source "${name}" cannot be used: ${reasonOf(error)}`, { cause: error });
   }
+}
+
+function mayPass(error: unknown): boolean {
+  return (isTransient(error) || isPassing(error)) && !isRefusal(error);
 }
 
 function isAdapter(target: object): target is DataSourceAdapter<unknown> {
