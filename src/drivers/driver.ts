@@ -29,7 +29,7 @@ export interface SqlExecutor {
    * Runs one statement and returns its rows. Without parameters and without `prepare` the text may hold several
    * statements (a migration); they are one implicit transaction, and which rows come back is then unspecified.
    * @throws DatabaseError with `sqlState` when the server refused, `ConnectionLostError` when the outcome is unknown,
-   * `ConnectionUnavailableError` when there was no connection to send it on.
+   * `ConnectionUnavailableError` when there was no connection to send it on, `PoolEndedError` when there will never be one.
    */
   query<Row extends SqlRow>(
     text: string,
@@ -96,7 +96,7 @@ export interface Driver extends SqlExecutor {
    * may reject while `body` is still running; what that sends from then on is refused and changes nothing.
    * BEGIN may be sent with the body's first statement.
    * @throws ConnectionLostError when the reply to COMMIT did not arrive: the outcome is unknown. ConnectionUnavailableError when no
-   * transaction could be begun, even if the body has thrown what came of that.
+   * transaction could be begun, even if the body has thrown what came of that. PoolEndedError when none ever will be.
    */
   transaction<Result>(
     body: (transaction: DriverTransaction) => Promise<Result>,

@@ -1,4 +1,4 @@
-import { ConnectionUnavailableError } from '../errors/database-errors.js';
+import { ConnectionUnavailableError, PoolEndedError } from '../errors/database-errors.js';
 import { DEFAULT_MAX_CONNECTIONS } from './driver-options.js';
 import { connectionFailure } from './failures.js';
 import type { PgClient, PgPool } from './pg-library.js';
@@ -53,6 +53,8 @@ export class PgCallersPool implements SessionSource {
   readonly #known = new WeakMap<PgClient, { readonly traits: SessionTraits; readonly losses: number }>();
   /** Sessions that were destroyed; after one, the others are to be asked again: see {@link SessionPool}. */
   #losses = 0;
+  /** Who waits for a client. */
+  readonly #waiting = new Set<(failure: Error) => void>();
   readonly #needsListener: boolean;
   readonly max: number;
 
@@ -62,6 +64,7 @@ export class PgCallersPool implements SessionSource {
     // The pool emits the error of an idle client that broke, after it has removed it. Unheard, it ends the process.
     this.#needsListener = pool.listenerCount('error') === 0;
     if (this.#needsListener) pool.on('error', ignoreError);
+    pool.on('remove', this.#onRemoved);
   }
 
   /** The pool decides, and says so later. */
@@ -70,23 +73,33 @@ export class PgCallersPool implements SessionSource {
   }
 
   acquire(timeoutMs: number): Promise<Session> {
+    if (this.#pool.ending === true) return Promise.reject(poolEnded());
     return new Promise((resolve, reject) => {
       let isTooLate = false;
       let opening: CheckedOutSession | undefined;
-      // Own limit, since the pool may wait for ever.
-      const timer = setTimeout(() => {
+      const giveUp = (failure: Error): void => {
+        settled();
         isTooLate = true;
-        const failure = new ConnectionUnavailableError(`No connection within ${timeoutMs} ms, nothing was sent.`);
         opening?.destroy(failure);
         reject(failure);
+      };
+      // Own limit, since the pool may wait for ever.
+      const timer = setTimeout(() => {
+        giveUp(new ConnectionUnavailableError(`No connection within ${timeoutMs} ms, nothing was sent.`));
       }, timeoutMs);
+      const settled = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(giveUp);
+      };
+      this.#waiting.add(giveUp);
       this.#pool.connect((error, client) => {
         if (isTooLate) {
           client?.release();
           return;
         }
+        this.#waiting.delete(giveUp);
         if (client === undefined) {
-          clearTimeout(timer);
+          settled();
           reject(connectionFailure(error));
           return;
         }
@@ -96,19 +109,19 @@ export class PgCallersPool implements SessionSource {
           this.#losses += 1;
         });
         if (known?.losses === losses) {
-          clearTimeout(timer);
+          settled();
           resolve(session);
           return;
         }
         opening = session;
         session.open().then(
           (found) => {
-            clearTimeout(timer);
+            settled();
             this.#known.set(client, { traits: found, losses });
             resolve(session);
           },
           (cause: unknown) => {
-            clearTimeout(timer);
+            settled();
             session.destroy(new Error('The session could not be set up.', { cause }));
             reject(connectionFailure(cause));
           },
@@ -119,6 +132,19 @@ export class PgCallersPool implements SessionSource {
 
   close(): Promise<void> {
     if (this.#needsListener) this.#pool.off('error', ignoreError);
+    this.#pool.off('remove', this.#onRemoved);
     return Promise.resolve();
   }
+
+  /** A pool that is ended lets go of its clients, and forgets who waits for one. */
+  readonly #onRemoved = (): void => {
+    if (this.#pool.ending !== true) return;
+    for (const giveUp of this.#waiting) giveUp(poolEnded());
+  };
+}
+
+function poolEnded(): PoolEndedError {
+  return new PoolEndedError(
+    'The pool that Holdfast was given has been ended, nothing was sent. Close Holdfast first and end the pool after that; for now, close it and launch another one.',
+  );
 }

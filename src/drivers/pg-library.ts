@@ -12,10 +12,12 @@ import type { TextDecoder } from './sql-values.js';
 export interface PgPool {
   connect(callback: (error: Error | undefined, client: PgClient | undefined) => void): void;
   readonly totalCount: number;
+  /** From the call of `end` on. A pool that is none of the library's (a wrapper) may not have it. */
+  readonly ending?: boolean;
   /** Where the library keeps its settings. */
   readonly options?: { readonly max?: number };
-  on(event: 'error', listener: () => void): unknown;
-  off(event: 'error', listener: () => void): unknown;
+  on(event: 'error' | 'remove', listener: () => void): unknown;
+  off(event: 'error' | 'remove', listener: () => void): unknown;
   listenerCount(event: 'error'): number;
 }
 

@@ -336,7 +336,7 @@ export class Execution implements RunningExecution {
 
   /** What became of the write is for the next owner to find. */
   #unanswered(error: unknown): never {
-    this.lose('the store was closed');
+    this.lose('the store was closed, or its pool was ended');
     throw why.asError(error);
   }
 

@@ -42,6 +42,12 @@ export class ConnectionUnavailableError extends HoldfastError {
   }
 }
 
+/** The pool that Holdfast was given has been ended by whoever it belongs to: nothing was sent, and never will be. */
+export class PoolEndedError extends HoldfastError {
+  override readonly code = 'POOL_ENDED';
+  override readonly name = 'PoolEndedError';
+}
+
 /** No usable client library, or a pool or setting that Holdfast cannot work with. Waiting does not help. */
 export class DriverConfigurationError extends HoldfastError {
   override readonly code = 'DRIVER_CONFIGURATION';

@@ -56,17 +56,17 @@ describe("a caller's pg pool", () => {
     await pool.end();
   });
 
-  it('C56 that was ended is a connection that cannot be had', async () => {
+  it('C56 that was ended is said to be, at once', async () => {
     const pool = new pg.Pool({ connectionString: database.url });
     const driver = await createPgDriver({ pool });
     await driver.query('SELECT 1');
     const running = driver.query("SELECT 'in flight' AS v FROM pg_sleep(0.05)");
     await until('the statement runs', () => pool.idleCount === 0);
     const ended = pool.end();
-    await expect(driver.query('SELECT 1')).rejects.toMatchObject({ code: 'CONNECTION_UNAVAILABLE' });
+    await expect(driver.query('SELECT 1')).rejects.toMatchObject({ code: 'POOL_ENDED' });
     expect(await running).toEqual([{ v: 'in flight' }]);
     await ended;
-    await expect(driver.transaction(() => Promise.resolve())).rejects.toMatchObject({ code: 'CONNECTION_UNAVAILABLE' });
+    await expect(driver.transaction(() => Promise.resolve())).rejects.toMatchObject({ code: 'POOL_ENDED' });
     await driver.close();
   });
 

@@ -1,4 +1,5 @@
 import type { Driver } from '../../drivers/driver.js';
+import { PoolEndedError } from '../../errors/database-errors.js';
 import { StoreClosedError } from '../../errors/store-errors.js';
 import { countFlush, type StoreCounters } from '../store-counters.js';
 import { backoffMs, pause } from './backoff.js';
@@ -173,6 +174,11 @@ export class GroupCommit {
       try {
         rows = await this.#driver.query<RefusalRow>(statement.text, statement.parameters, { prepare: statement.name });
       } catch (error) {
+        if (error instanceof PoolEndedError) {
+          // Nobody's write is at fault, and none will ever be answered.
+          for (const group of groups) this.#abandon(group, error);
+          return;
+        }
         if (isTransient(error) && !isHeldUp(error)) {
           this.#counters.repeatedFlushes += 1;
           await pause(backoffMs(attempt), this.#closing.signal);
@@ -273,9 +279,11 @@ export class GroupCommit {
     this.#delayed.set(timer, group);
   }
 
-  #abandon(group: WorkflowGroup): void {
-    const closed = new StoreClosedError('The store was closed before this write was answered: its effect is unknown.');
-    for (const write of group.writes) write.abandon(closed);
+  #abandon(
+    group: WorkflowGroup,
+    cause: Error = new StoreClosedError('The store was closed before this write was answered: its effect is unknown.'),
+  ): void {
+    for (const write of group.writes) write.abandon(cause);
     this.#free(group.token);
   }
 

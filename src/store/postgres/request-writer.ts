@@ -1,4 +1,5 @@
 import type { Driver, SqlParameter, SqlRow } from '../../drivers/driver.js';
+import { PoolEndedError } from '../../errors/database-errors.js';
 import { StoreClosedError } from '../../errors/store-errors.js';
 import type { Refused } from '../store.js';
 import { backoffMs, pause } from './backoff.js';
@@ -142,6 +143,10 @@ export class RequestWriter<Request, Answer, Row extends SqlRow> {
       } catch (error) {
         const [first] = batch;
         if (first === undefined) return;
+        if (error instanceof PoolEndedError) {
+          this.#abandon(batch, error);
+          return;
+        }
         if (batch.length > 1 && (!isTransient(error) || isHeldUp(error))) {
           await this.#split(batch);
           return;
@@ -179,8 +184,10 @@ export class RequestWriter<Request, Answer, Row extends SqlRow> {
     if (this.#queue.length > 0) this.#schedule();
   }
 
-  #abandon(batch: readonly Waiting<Request, Answer>[]): void {
-    const closed = new StoreClosedError('The store was closed before this call was answered: its effect is unknown.');
-    for (const { abandon } of batch) abandon(closed);
+  #abandon(
+    batch: readonly Waiting<Request, Answer>[],
+    cause: Error = new StoreClosedError('The store was closed before this call was answered: its effect is unknown.'),
+  ): void {
+    for (const { abandon } of batch) abandon(cause);
   }
 }

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import type { DataSource, DataSourceAdapter } from '../../../api/data-source.js';
 import type { Driver } from '../../../drivers/driver.js';
 import { openDriver, type DriverTarget } from '../../../drivers/open-driver.js';
+import { PoolEndedError } from '../../../errors/database-errors.js';
 import { SchemaTooNewError } from '../../../errors/schema-errors.js';
 import { DataSourceError } from '../../../errors/transaction-errors.js';
 import { assertSchemaName } from '../migrate-schema-name.js';
@@ -98,7 +99,7 @@ async function explain<Answer>(name: string, look: () => Promise<Answer>): Promi
 }
 
 function mayPass(error: unknown): boolean {
-  return (isTransient(error) || isPassing(error)) && !isRefusal(error);
+  return (isTransient(error) || isPassing(error)) && !isRefusal(error) && !(error instanceof PoolEndedError);
 }
 
 function isAdapter(target: object): target is DataSourceAdapter<unknown> {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Driver } from '../../../drivers/driver.js';
+import { PoolEndedError } from '../../../errors/database-errors.js';
 import { StoreClosedError } from '../../../errors/store-errors.js';
 import { DataSourceError } from '../../../errors/transaction-errors.js';
 import type { Ownership } from '../../store.js';
@@ -81,7 +82,12 @@ export class PostgresTransactions implements TransactionStore {
   run(job: TransactionJob): Promise<TransactionAnswer> {
     const source = this.#sourceOf(job);
     if (source === undefined) return Promise.resolve({ kind: 'failed', error: notLaunchedWith() });
-    return tryUntilSettled(job, this.#options.closing, ({ turnFirst }) => this.#try(job, source, turnFirst));
+    return tryUntilSettled(job, this.#options.closing, async ({ turnFirst }) => {
+      const end = await this.#try(job, source, turnFirst);
+      // Holdfast's own pool is not coming back, for no write. One of a data source is waited for, until another process runs the workflow.
+      if (end.kind === 'again' && end.error instanceof PoolEndedError && source.slots !== undefined) throw end.error;
+      return end;
+    });
   }
 
   async decideFailure(failure: TransactionFailure): ReturnType<TransactionStore['decideFailure']> {

@@ -1,4 +1,4 @@
-import { ConnectionLostError, ConnectionUnavailableError } from '../../../errors/database-errors.js';
+import { ConnectionLostError, ConnectionUnavailableError, PoolEndedError } from '../../../errors/database-errors.js';
 
 /** How deep libraries wrap the server's error. */
 const MOST_LAYERS = 5;
@@ -50,9 +50,13 @@ const NETWORK_CODE = /^E(?:CONN|TIMEDOUT|PIPE|HOST|NET|AI_AGAIN)/;
 /** SQLSTATE classes and codes for a server that is, or will be back, in a moment; see transient-errors.ts. */
 const PASSING_STATE = /^(?:08|53|57|58|25006|25P0[34])/;
 
-/** Whether the database was away, or the connection lost: what was not sent, or not committed, may be sent again. */
+/**
+ * Whether the database was away, or the connection lost: what was not sent, or not committed, may be sent again, by another process
+ * where it is the pool that was ended.
+ */
 export function isPassing(error: unknown): boolean {
   if (error instanceof ConnectionLostError || error instanceof ConnectionUnavailableError) return true;
+  if (error instanceof PoolEndedError) return true;
   const state = sqlStateOf(error);
   if (state !== undefined) return PASSING_STATE.test(state);
   return typeof error === 'object' && error !== null && 'code' in error && NETWORK_CODE.test(String(error.code));
