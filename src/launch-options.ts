@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { HoldfastOptions } from './holdfast-options.js';
 import { isDataSource } from './engine/data-source.js';
+import { isStorable } from './engine/check-text.js';
 import { describeIssues } from './engine/describe-issues.js';
 import { checkOutboxSettings, type RelaySettings } from './effects/outbox-settings.js';
 import { parseDuration } from './engine/duration.js';
@@ -25,6 +26,8 @@ const callable = z.custom<(...args: never[]) => unknown>((value) => typeof value
 const definition = (otherwise: string) =>
   z.custom<object>((value) => typeof value === 'object' && value !== null, otherwise);
 
+const storable = (text: z.ZodString) => text.refine(isStorable, 'must not contain NUL or half of a surrogate pair');
+
 /** What needs no further knowledge to be checked; schema names, drivers and workflows are checked where they are used. */
 export const optionsSchema = z.strictObject({
   workflows: z.array(
@@ -44,9 +47,9 @@ export const optionsSchema = z.strictObject({
   dataSources: z.array(z.custom<object>(isDataSource, 'must be what defineDataSource returned')).optional(),
   schema: z.string().optional(),
   migrate: z.boolean().optional(),
-  executorId: z.string().min(1).max(200).optional(),
+  executorId: storable(z.string().min(1).max(200)).optional(),
   appVersion: z
-    .union([z.string().max(200), z.custom(isSourceVersion, 'must be a text, or what sourceVersion() returns')])
+    .union([storable(z.string().max(200)), z.custom(isSourceVersion, 'must be a text, or what sourceVersion() returns')])
     .optional(),
   lease: duration.optional(),
   pollInterval: duration.optional(),

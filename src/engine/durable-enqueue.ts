@@ -49,7 +49,7 @@ export function enqueueChildren(
 ): Promise<readonly EnqueueResult<unknown>[]> {
   checkIsList(items);
   return Promise.all(
-    items.map(async (item): Promise<EnqueueResult<unknown>> => {
+    Array.from(items, async (item): Promise<EnqueueResult<unknown>> => {
       try {
         const { args, ...own } = checkItem(item);
         return { ok: true, handle: await enqueueChild(execution, definition, args, { ...options, ...own }) };

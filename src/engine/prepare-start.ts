@@ -3,6 +3,7 @@ import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { PayloadTooLargeError } from '../errors/value-errors.js';
 import type { WorkflowStart } from '../store/store.js';
 import type { WorkflowDefinition } from './definitions.js';
+import { checkText } from './check-text.js';
 import { wholeNumber } from './whole-number.js';
 import { parseDuration } from './duration.js';
 import { checkKnownOptions } from './known-options.js';
@@ -10,6 +11,8 @@ import { checkSchema } from './schema.js';
 import type { Serializer } from './serializer.js';
 import { whenHere, type Soon } from './soon.js';
 import { checkWorkflowId } from './workflow-id.js';
+
+const LONGEST_INSTANCE_BYTES = 255;
 
 /** Attributes are part of the hot row. */
 const MAX_ATTRIBUTES_BYTES = 64 * 1024;
@@ -38,9 +41,7 @@ export function prepareStart(
   checkWorkflowId(workflowId);
   checkKnownOptions(options, START_OPTIONS, 'start');
   const { instance, onParentCancel } = options;
-  if (instance !== undefined && typeof instance !== 'string') {
-    throw new InvalidArgumentError('The option "instance" is the name under which an object is registered.');
-  }
+  if (instance !== undefined) checkText(instance, LONGEST_INSTANCE_BYTES, 'The option "instance"');
   if (onParentCancel !== undefined && !PARENT_CANCEL.has(onParentCancel)) {
     throw new InvalidArgumentError('The option "onParentCancel" is "cancel" or "abandon".');
   }

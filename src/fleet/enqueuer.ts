@@ -62,12 +62,14 @@ export class Enqueuer {
   async enqueueMany(
     definition: WorkflowDefinition,
     common: EnqueueOptions,
-    items: readonly EnqueueItem<unknown[]>[],
+    given: readonly EnqueueItem<unknown[]>[],
   ): Promise<readonly EnqueueResult<unknown>[]> {
-    checkIsList(items);
-    if (items.length > MAX_ITEMS) {
+    checkIsList(given);
+    if (given.length > MAX_ITEMS) {
       throw new InvalidArgumentError(`One call enqueues at most ${String(MAX_ITEMS)} workflows.`);
     }
+    // The caller may go on with the list, or empty it, before the last ones are prepared. A hole in it is an item like others.
+    const items = Array.from(given);
     const prepared: (EnqueueRequest | Error)[] = [];
     const sent: Promise<readonly EnqueueAnswer[]>[] = [];
     const atOnce = common.transaction === undefined ? PREPARED_AT_ONCE : MAX_ITEMS;

@@ -145,6 +145,17 @@ test('of a long list, the first are on their way while the others are prepared, 
   expect(rows.map((row) => row.workflow_id)).toEqual(items.map(({ workflowId }) => workflowId));
 });
 
+test('a list that its owner empties, or that has holes, after the call: each item of it has its result', async () => {
+  const items = new Array<{ workflowId: string; args: [unknown] }>(1_001);
+  for (let n = 0; n < items.length; n++) if (n !== 700) items[n] = { workflowId: `emptied ${String(n)}`, args: [n] };
+  const enqueued = client.enqueueMany(echo, { queue: 'paused' }, items);
+  items.length = 0;
+  const results = await enqueued;
+  expect(results.map(({ ok }) => ok)).toEqual(results.map((_, n) => n !== 700));
+  expect(results[700]).toMatchObject({ error: { code: 'INVALID_ARGUMENT' } });
+  expect(await count('workflow_status', `workflow_id LIKE 'emptied %'`)).toBe(1_000);
+});
+
 test('a deduplication ID is held until its workflow has ended; the rejection names the holder', async () => {
   const deduplication = { id: 'until-ended', onConflict: 'reject' } as const;
   const first = await holdfast.enqueue(wait, { queue: 'q', deduplication }, 'until-ended');
@@ -376,6 +387,57 @@ test("a workflow enqueued in the caller's own transaction is there exactly if th
   await own.query('COMMIT');
   expect((await own.query('SELECT id FROM orders')).rows).toEqual([{ id: 'after' }]);
   if (first?.ok === true) expect(await first.handle.result()).toBe(1);
+  await own.end();
+});
+
+test('what PostgreSQL cannot hold is refused before it reaches the own transaction, which goes on', async () => {
+  const own = new pg.Client({ connectionString: bed.database.url });
+  await own.connect();
+  await own.query('BEGIN');
+  for (const bad of ['a\0b', 'a\ud800']) {
+    const places: EnqueueOptions[] = [
+      { instance: bad },
+      { workflowId: bad },
+      { queue: bad },
+      { queue: 'q', key: bad },
+      { deduplication: { id: bad, onConflict: 'reject' } },
+      { singleton: { key: bad, onConflict: 'skip' } },
+      { debounce: { key: bad, delay: 10 } },
+      { attributes: { a: bad } },
+      { attributes: { [bad]: 1 } },
+    ];
+    for (const options of places) {
+      await expect(client.enqueue('echo', { ...options, transaction: own })).rejects.toMatchObject({
+        code: 'INVALID_ARGUMENT',
+      });
+    }
+  }
+  expect((await own.query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }]);
+  await own.query('ROLLBACK');
+  await own.end();
+});
+
+test('many large workflows go into an own transaction in several statements, in their order', async () => {
+  const own = new pg.Client({ connectionString: bed.database.url });
+  await own.connect();
+  await own.query('BEGIN');
+  let largest = 0;
+  const transaction = {
+    query: (text: string, values: unknown[]) => {
+      largest = Math.max(largest, ...values.map((value) => String(value).length));
+      return own.query(text, values);
+    },
+  };
+  const text = 'x'.repeat(3 * 1024 * 1024);
+  const items = [1, 2, 3, 4, 5].map((n) => ({ workflowId: `large ${String(n)}`, args: [text] as [unknown] }));
+  const results = await client.enqueueMany(echo, { queue: 'paused', transaction }, items);
+  expect(results.every(({ ok }) => ok)).toBe(true);
+  expect(largest).toBeLessThan(9 * 1024 * 1024);
+  const { rows } = await own.query<{ workflow_id: string }>(
+    `SELECT workflow_id FROM holdfast.workflow_status WHERE workflow_id LIKE 'large %' ORDER BY queued_at`,
+  );
+  expect(rows.map((row) => row.workflow_id)).toEqual(items.map(({ workflowId }) => workflowId));
+  await own.query('ROLLBACK');
   await own.end();
 });
 

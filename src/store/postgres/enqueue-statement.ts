@@ -31,8 +31,12 @@ export function enqueueStatement(schema: string): RequestStatement<NoncedRequest
     text: `SELECT item, answer, found_detail AS detail FROM "${schema}".enqueue_batch(${placeholders})`,
     columns: columnsOf,
     answers: answersOf,
-    payloadBytes: ({ request }) => Buffer.byteLength(request.input) + Buffer.byteLength(request.attributes ?? ''),
+    payloadBytes,
   };
+}
+
+export function payloadBytes({ request }: NoncedRequest): number {
+  return Buffer.byteLength(request.input) + Buffer.byteLength(request.attributes ?? '');
 }
 
 function columnsOf(batch: readonly NoncedRequest[]): SqlParameter[] {

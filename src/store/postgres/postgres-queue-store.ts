@@ -16,6 +16,7 @@ import {
   answersOf,
   enqueueStatement,
   jsonOf,
+  payloadBytes,
   type EnqueueRefusalRow,
   type NoncedRequest,
 } from './enqueue-statement.js';
@@ -24,6 +25,12 @@ import { WorkAnnouncer } from './work-announcer.js';
 
 /** How often a queue that somebody is just using is tried to be deleted: over about two seconds. */
 const DELETE_ATTEMPTS = 10;
+
+/**
+ * Payload that one statement in a caller's transaction carries, in bytes, unless a single workflow has more: as one text of JSON it
+ * must stay far below what a string of JavaScript, and a value of PostgreSQL, can hold.
+ */
+const MAX_STATEMENT_BYTES = 8 * 1024 * 1024;
 
 const QUEUE_COLUMNS = `
   (l.definition).name, (l.definition).concurrency, (l.definition).executor_concurrency, (l.definition).key_concurrency,
@@ -95,12 +102,14 @@ export class PostgresQueueStore implements QueueStore {
     const answers = new Array<EnqueueAnswer>(requests.length);
     let open = requests.map((request, place) => ({ request, place, nonce: randomUUID() }));
     while (open.length > 0) {
-      const found = answersOf(open, (await transaction(text, jsonOf(open))) as readonly EnqueueRefusalRow[]);
-      open = open.filter(({ place }, index) => {
+      const part = open.slice(0, countWithin(open));
+      const found = answersOf(part, (await transaction(text, jsonOf(part))) as readonly EnqueueRefusalRow[]);
+      const again = part.filter(({ place }, index) => {
         const answer = found[index];
         if (answer !== undefined) answers[place] = answer;
         return answer === undefined;
       });
+      open = [...again, ...open.slice(part.length)];
     }
     return answers;
   }
@@ -193,6 +202,13 @@ export class PostgresQueueStore implements QueueStore {
   #call(functionName: string): string {
     return `"${this.#schema}".${functionName}`;
   }
+}
+
+/** How many of them go in one statement; at least one. */
+function countWithin(requests: readonly NoncedRequest[]): number {
+  let bytes = 0;
+  const end = requests.findIndex((request) => (bytes += payloadBytes(request)) > MAX_STATEMENT_BYTES);
+  return end === -1 ? requests.length : Math.max(1, end);
 }
 
 /** Keys that are missing stay missing: they are not to be changed. */
