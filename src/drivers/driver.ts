@@ -21,6 +21,11 @@ export interface StatementOptions {
    * never reused; whether the statement took effect is then unknown. Default: the driver's `statementTimeoutMs`.
    */
   readonly timeoutMs?: number;
+  /**
+   * Takes the next connection that is free, before all statements that wait for one: for what keeps a lease alive. Otherwise more
+   * work than the connections can do would take away the leases, and who takes over has the same work to do once more. Default: false.
+   */
+  readonly isUrgent?: boolean;
 }
 
 /** Something that runs statements: a pool, or one transaction. */

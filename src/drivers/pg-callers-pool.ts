@@ -4,20 +4,28 @@ import { connectionFailure } from './failures.js';
 import type { PgClient, PgPool } from './pg-library.js';
 import { PgSession } from './pg-session.js';
 import { type Session, type SessionSource, type SessionTraits, UNKNOWN_TRAITS } from './session.js';
+import { WaitingLine } from './waiting-line.js';
 
 const ignoreError = (): void => undefined;
+
+interface CheckoutEvents {
+  /** The session was destroyed. */
+  readonly onLost: () => void;
+  /** The pool has its client back, whole or not. */
+  readonly onReturned: () => void;
+}
 
 /** A client of the caller's pool, from checkout to release. */
 class CheckedOutSession extends PgSession {
   readonly #client: PgClient;
-  readonly #onLost: () => void;
+  readonly #events: CheckoutEvents;
   #traits: SessionTraits;
 
-  constructor(client: PgClient, traits: SessionTraits, onLost: () => void) {
+  constructor(client: PgClient, traits: SessionTraits, events: CheckoutEvents) {
     super(client);
     this.#client = client;
     this.#traits = traits;
-    this.#onLost = onLost;
+    this.#events = events;
     // A pool takes its own listener off while a client is checked out; without one, a broken socket ends the process.
     client.on('error', ignoreError);
   }
@@ -36,31 +44,42 @@ class CheckedOutSession extends PgSession {
     this.stopListening();
     this.#client.release();
     this.#client.off('error', ignoreError);
+    this.#events.onReturned();
   }
 
   protected cut(cause: Error): void {
-    this.#onLost();
+    this.#events.onLost();
     this.stopListening();
     // The pool's own listener takes over, and the pool ends the client, which cuts the socket of one that waits.
     this.#client.release(cause);
     this.#client.off('error', ignoreError);
+    // Not only when whoever had it is done: a body may hang on a connection that is dead.
+    this.#events.onReturned();
   }
 }
 
-/** Hands out the clients of a pool that is the caller's. Leaves their sessions as they are. */
+/**
+ * Hands out the clients of a pool that is the caller's. Leaves their sessions as they are. The pool serves whoever asks first; so no more
+ * than it has clients ask it at once, and the others wait here, where who is urgent goes first.
+ */
 export class PgCallersPool implements SessionSource {
   readonly #pool: PgPool;
   readonly #known = new WeakMap<PgClient, { readonly traits: SessionTraits; readonly losses: number }>();
   /** Sessions that were destroyed; after one, the others are to be asked again: see {@link SessionPool}. */
   #losses = 0;
-  /** Who waits for a client. */
-  readonly #waiting = new Set<(failure: Error) => void>();
+  /** Who has asked the pool for a client. */
+  readonly #asking = new Set<(failure: Error) => void>();
   readonly #needsListener: boolean;
+  /** Who waits for a turn to ask it. */
+  readonly #waiting = new WaitingLine<() => void>();
+  /** How many more may ask the pool. Of a wrapper that does not show its size, as many as like. */
+  #turns: number;
   readonly max: number;
 
   constructor(pool: PgPool) {
     this.#pool = pool;
     this.max = pool.options?.max ?? DEFAULT_MAX_CONNECTIONS;
+    this.#turns = pool.options?.max ?? Infinity;
     // The pool emits the error of an idle client that broke, after it has removed it. Unheard, it ends the process.
     this.#needsListener = pool.listenerCount('error') === 0;
     if (this.#needsListener) pool.on('error', ignoreError);
@@ -72,7 +91,44 @@ export class PgCallersPool implements SessionSource {
     return undefined;
   }
 
-  acquire(timeoutMs: number): Promise<Session> {
+  async acquire(timeoutMs: number, isUrgent: boolean): Promise<Session> {
+    const deadline = performance.now() + timeoutMs;
+    if (this.#turns > 0) this.#turns -= 1;
+    else await this.#takeTurn(timeoutMs, isUrgent);
+    let isOver = false;
+    const onReturned = (): void => {
+      if (!isOver) this.#giveTurn();
+      isOver = true;
+    };
+    try {
+      return await this.#checkOut(deadline - performance.now(), timeoutMs, onReturned);
+    } catch (error) {
+      onReturned();
+      throw error;
+    }
+  }
+
+  #takeTurn(timeoutMs: number, isUrgent: boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const take = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        this.#waiting.remove(take);
+        reject(new ConnectionUnavailableError(`No connection within ${timeoutMs} ms, nothing was sent.`));
+      }, timeoutMs);
+      this.#waiting.push(take, isUrgent);
+    });
+  }
+
+  #giveTurn(): void {
+    const take = this.#waiting.shift();
+    if (take === undefined) this.#turns += 1;
+    else take();
+  }
+
+  #checkOut(remainingMs: number, timeoutMs: number, onReturned: () => void): Promise<Session> {
     if (this.#pool.ending === true) return Promise.reject(poolEnded());
     return new Promise((resolve, reject) => {
       let isTooLate = false;
@@ -86,18 +142,18 @@ export class PgCallersPool implements SessionSource {
       // Own limit, since the pool may wait for ever.
       const timer = setTimeout(() => {
         giveUp(new ConnectionUnavailableError(`No connection within ${timeoutMs} ms, nothing was sent.`));
-      }, timeoutMs);
+      }, remainingMs);
       const settled = (): void => {
         clearTimeout(timer);
-        this.#waiting.delete(giveUp);
+        this.#asking.delete(giveUp);
       };
-      this.#waiting.add(giveUp);
+      this.#asking.add(giveUp);
       this.#pool.connect((error, client) => {
         if (isTooLate) {
           client?.release();
           return;
         }
-        this.#waiting.delete(giveUp);
+        this.#asking.delete(giveUp);
         if (client === undefined) {
           settled();
           reject(connectionFailure(error));
@@ -105,8 +161,11 @@ export class PgCallersPool implements SessionSource {
         }
         const known = this.#known.get(client);
         const losses = this.#losses;
-        const session = new CheckedOutSession(client, known?.traits ?? UNKNOWN_TRAITS, () => {
-          this.#losses += 1;
+        const session = new CheckedOutSession(client, known?.traits ?? UNKNOWN_TRAITS, {
+          onLost: () => {
+            this.#losses += 1;
+          },
+          onReturned,
         });
         if (known?.losses === losses) {
           settled();
@@ -139,7 +198,7 @@ export class PgCallersPool implements SessionSource {
   /** A pool that is ended lets go of its clients, and forgets who waits for one. */
   readonly #onRemoved = (): void => {
     if (this.#pool.ending !== true) return;
-    for (const giveUp of this.#waiting) giveUp(poolEnded());
+    for (const giveUp of this.#asking) giveUp(poolEnded());
   };
 }
 

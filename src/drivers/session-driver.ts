@@ -27,6 +27,7 @@ interface Statement {
   readonly parameters: readonly SqlParameter[];
   readonly name: string | undefined;
   readonly timeoutMs: number;
+  readonly isUrgent: boolean;
 }
 
 /**
@@ -66,7 +67,9 @@ export class SessionDriver implements Driver {
     options: StatementOptions = NO_OPTIONS,
   ): Promise<readonly Row[]> {
     const statement = this.#statement(text, parameters, options);
-    const session = this.#acquireIdle() ?? (await this.#acquire(Math.min(statement.timeoutMs, this.#connectTimeoutMs)));
+    const session =
+      this.#acquireIdle() ??
+      (await this.#source.acquire(Math.min(statement.timeoutMs, this.#connectTimeoutMs), statement.isUrgent));
     try {
       // SET does not reach every server connection behind a pooler, nor is the session of a caller's pool ours to set.
       const rows = session.traits.hasHostileDefaults
@@ -82,7 +85,7 @@ export class SessionDriver implements Driver {
     body: (transaction: DriverTransaction) => Promise<Result>,
     options: TransactionOptions = {},
   ): Promise<Result> {
-    const session = this.#acquireIdle() ?? (await this.#acquire(this.#connectTimeoutMs));
+    const session = this.#acquireIdle() ?? (await this.#source.acquire(this.#connectTimeoutMs, false));
     let current: SerialTransaction | undefined;
     // Whatever the body throws is the caller's, whether it looks like a failure of the connection or not.
     let thrown: { readonly error: unknown } | undefined;
@@ -146,10 +149,6 @@ export class SessionDriver implements Driver {
     return this.#source.acquireIdle();
   }
 
-  #acquire(timeoutMs: number): Promise<Session> {
-    return this.#source.acquire(timeoutMs);
-  }
-
   #statement(text: string, parameters: readonly SqlParameter[], options: StatementOptions): Statement {
     const isPrepared = options.prepare !== undefined && this.#canPrepare;
     return {
@@ -157,6 +156,7 @@ export class SessionDriver implements Driver {
       parameters,
       name: isPrepared ? this.#nameOf(text, options.prepare) : undefined,
       timeoutMs: options.timeoutMs ?? this.#statementTimeoutMs,
+      isUrgent: options.isUrgent ?? false,
     };
   }
 

@@ -1,6 +1,7 @@
 import { ConnectionLostError, ConnectionUnavailableError } from '../errors/database-errors.js';
 import { connectionFailure } from './failures.js';
 import type { Session, SessionSource } from './session.js';
+import { WaitingLine } from './waiting-line.js';
 
 /** Milliseconds that sessions in use get when the pool is closed. */
 const CLOSE_GRACE_MS = 2_000;
@@ -48,7 +49,7 @@ export class SessionPool implements SessionSource {
   readonly #open = new Set<PoolableSession>();
   /** Since when each is free, by `performance.now()`: it had just answered then. */
   readonly #idle: { readonly session: PoolableSession; readonly since: number }[] = [];
-  readonly #waiting: Request[] = [];
+  readonly #waiting = new WaitingLine<Request>();
   /** How many sessions had been lost when this one was proved last. */
   readonly #proofs = new WeakMap<PoolableSession, number>();
   #losses = 0;
@@ -79,11 +80,10 @@ export class SessionPool implements SessionSource {
     return idle.session;
   }
 
-  acquire(timeoutMs: number): Promise<Session> {
+  acquire(timeoutMs: number, isUrgent: boolean): Promise<Session> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        const index = this.#waiting.indexOf(request);
-        if (index !== -1) this.#waiting.splice(index, 1);
+        this.#waiting.remove(request);
         request.reject(new ConnectionUnavailableError(`No connection within ${timeoutMs} ms, nothing was sent.`));
       }, timeoutMs);
       const request: Request = {
@@ -102,7 +102,7 @@ export class SessionPool implements SessionSource {
       const idle = this.#idle.pop();
       if (idle !== undefined) this.#handOver(idle.session, request);
       else if (this.#open.size < this.max) this.#openFor(request);
-      else this.#waiting.push(request);
+      else this.#waiting.push(request, isUrgent);
     });
   }
 
@@ -116,7 +116,7 @@ export class SessionPool implements SessionSource {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    for (const request of this.#waiting.splice(0)) request.reject(new Error('The driver is closed.'));
+    for (const request of this.#waiting.clear()) request.reject(new Error('The driver is closed.'));
     const ended = this.#idle.splice(0).map(({ session }) => session.end());
     await Promise.all([...ended, this.#untilEmpty()]);
   }

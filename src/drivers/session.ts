@@ -68,8 +68,11 @@ export interface SessionSource {
   readonly max: number;
   /** A session that is free right now: spares the hot path a promise. */
   acquireIdle(): Session | undefined;
-  /** @throws ConnectionUnavailableError after `timeoutMs`, or when the server cannot be reached. */
-  acquire(timeoutMs: number): Promise<Session>;
+  /**
+   * @param isUrgent see `StatementOptions`
+   * @throws ConnectionUnavailableError after `timeoutMs`, or when the server cannot be reached.
+   */
+  acquire(timeoutMs: number, isUrgent: boolean): Promise<Session>;
   /**
    * A statement that was sent at `since` (by `performance.now()`) got no answer in time. A way that carries nothing any more, without
    * a reset, swallows one statement after the other, each for its whole time limit: free sessions that have answered nothing since then

@@ -290,6 +290,39 @@ function describeLimits(subject: ConformanceSubject): void {
     await close();
   });
 
+  it('who is urgent gets the next free connection, before those who wait for longer; the others keep their order', async () => {
+    const { driver, close } = await subject.open({ maxConnections: 1 });
+    const order: string[] = [];
+    const ask = async (name: string, isUrgent?: boolean): Promise<void> => {
+      await driver.query('SELECT 1', [], isUrgent === undefined ? {} : { isUrgent });
+      order.push(name);
+    };
+    let waiting: readonly Promise<void>[] = [];
+    await driver.transaction(async (transaction) => {
+      await transaction.query('SELECT 1');
+      const tooLate = driver.query('SELECT 1', [], { isUrgent: true, timeoutMs: 20 });
+      waiting = [ask('first'), ask('second'), ask('urgent', true), ask('third', false), ask('also urgent', true)];
+      await expect(tooLate).rejects.toMatchObject({ code: 'CONNECTION_UNAVAILABLE' });
+    });
+    await Promise.all(waiting);
+    expect(order).toEqual(['urgent', 'also urgent', 'first', 'second', 'third']);
+    await close();
+  });
+
+  it('connections are not lost with those who gave up waiting, failed, or were cut off', async () => {
+    const { driver, close } = await subject.open({ maxConnections: 2 });
+    for (let round = 0; round < 3; round++) {
+      const slow = [1, 2, 3, 4].map(() => driver.query('SELECT pg_sleep(10)', [], { timeoutMs: 100 }));
+      const wrong = [1, 2, 3].map(() => driver.query('SELECT 1 / 0'));
+      for (const { status } of await Promise.allSettled([...slow, ...wrong])) expect(status).toBe('rejected');
+    }
+    const both = await Promise.all(
+      [1, 2].map(() => driver.transaction((transaction) => transaction.query('SELECT pg_backend_pid() AS pid'))),
+    );
+    expect(both).toHaveLength(2);
+    await close();
+  });
+
   it('a driver can be closed twice, and refuses what comes after', async () => {
     const { driver, close } = await subject.open();
     await driver.query('SELECT 1');

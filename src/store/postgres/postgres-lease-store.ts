@@ -36,6 +36,7 @@ export class PostgresLeaseStore implements LeaseStore {
     const [row] = await this.#driver.query<{ renewed: boolean }>(
       `SELECT "${this.#schema}".renew_lease($1::text, $2::uuid, $3::int8) AS renewed`,
       [name, holder, ttlMs],
+      { isUrgent: true },
     );
     return row?.renewed ?? false;
   }

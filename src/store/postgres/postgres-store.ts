@@ -343,6 +343,7 @@ export class PostgresStore implements Store {
       {
         prepare: 'holdfast_heartbeat',
         timeoutMs: Math.min(HEARTBEAT_TIMEOUT_MS, leaseMs / HEARTBEATS_PER_LEASE),
+        isUrgent: true,
       },
     );
     if (row === undefined) throw new TypeError('heartbeat returned no row.');

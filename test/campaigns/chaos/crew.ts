@@ -22,6 +22,8 @@ export class Crew {
   readonly #onLaunch = new Set<(member: Member) => void>();
   #launched = 0;
   #refusalsOfDead = 0;
+  /** The first that kept somebody from coming back. */
+  #failure: { readonly cause: unknown } | undefined;
   #isOver = false;
 
   constructor(program: string, common: CrewOptions, ledger: LedgerClient, random: SeededRandom) {
@@ -92,9 +94,10 @@ export class Crew {
     member.continue();
   }
 
-  /** Resolves when everybody is well. */
+  /** Resolves when everybody is well. @throws what kept an executor from coming back: the run is over then, and says nothing. */
   async allWell(): Promise<void> {
     while (this.#recoveries.size > 0) await Promise.all(this.#recoveries);
+    if (this.#failure !== undefined) throw this.#failure.cause;
   }
 
   async end(): Promise<void> {
@@ -112,9 +115,12 @@ export class Crew {
   }
 
   #recover(recovery: Promise<void>): void {
-    const known = recovery.finally(() => this.#recoveries.delete(known));
+    const known = recovery
+      .catch((cause: unknown) => {
+        this.#failure ??= { cause };
+      })
+      .finally(() => this.#recoveries.delete(known));
     this.#recoveries.add(known);
-    known.catch(() => undefined);
   }
 }
 

@@ -56,7 +56,13 @@ export class Member {
     url.searchParams.set('application_name', options.who);
     const child = fork(program, [JSON.stringify({ ...options, database: url.href })]);
     const member = new Member(child, proxy, ledger, options);
-    await member.#replyTo(0);
+    try {
+      await member.#replyTo(0);
+    } catch (error) {
+      // Nobody would know of it, and it would go on while the others are judged.
+      await member.kill();
+      throw error;
+    }
     return member;
   }
 
