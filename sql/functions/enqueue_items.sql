@@ -44,6 +44,7 @@ DECLARE
   v_opened  boolean[] := array_fill(false, ARRAY[v_count]);
   v_again   integer[] := '{}';
   v_unknown integer[];
+  v_skipped integer[];
   v_first   integer;
   v_written integer;
   v_item    record;
@@ -84,6 +85,12 @@ BEGIN
     END;
   END IF;
 
+  -- What an earlier try of this call has enqueued is let be, whatever has become of it, its queue and its deduplication ID since.
+  v_skipped := v_unknown || ARRAY(
+    SELECT r.place
+      FROM unnest(p_workflow_ids, p_nonces) WITH ORDINALITY AS r (workflow_id, nonce, place)
+     WHERE (SELECT i.nonce FROM workflow_input i WHERE i.workflow_id = r.workflow_id) = r.nonce)::integer[];
+
   FOR v_item IN
     SELECT r.place, coalesce(r.queue, '') AS queue, r.deduplication_id, r.workflow_id,
            v_now + r.window_ms * interval '1 ms' AS held_until,
@@ -91,7 +98,7 @@ BEGIN
              PARTITION BY coalesce(r.queue, ''), r.deduplication_id ORDER BY r.place) AS first_place
       FROM unnest(p_queues, p_deduplication_ids, p_workflow_ids, p_windows_ms) WITH ORDINALITY
         AS r (queue, deduplication_id, workflow_id, window_ms, place)
-     WHERE r.deduplication_id IS NOT NULL AND r.place <> ALL (v_unknown)
+     WHERE r.deduplication_id IS NOT NULL AND r.place <> ALL (v_skipped)
      ORDER BY coalesce(r.queue, '') COLLATE "C", r.deduplication_id COLLATE "C", r.place
   LOOP
     v_first := v_item.first_place;
@@ -104,7 +111,9 @@ BEGIN
     ELSE
       SELECT * INTO v_taken
         FROM take_deduplication(v_item.queue, v_item.deduplication_id, v_item.workflow_id, v_item.held_until);
-      IF v_taken.holder IS NOT NULL AND p_cancelled_errors[v_first] IS NOT NULL THEN
+      -- Unless an earlier try has enqueued it while this one waited, and a newer one has taken its place since.
+      IF v_taken.holder IS NOT NULL AND p_cancelled_errors[v_first] IS NOT NULL
+         AND (SELECT i.nonce FROM workflow_input i WHERE i.workflow_id = v_item.workflow_id) IS DISTINCT FROM p_nonces[v_first] THEN
         PERFORM cancel_tree(ARRAY[v_taken.holder], NULL, NULL, p_nonces[v_first], 'enqueue', 'A newer workflow takes its place.',
                             'cancel', p_cancelled_errors[v_first]);
         SELECT * INTO v_taken
@@ -121,7 +130,7 @@ BEGIN
              PARTITION BY coalesce(r.queue, ''), r.name, r.debounce_key ORDER BY r.place DESC) AS last_place
       FROM unnest(p_queues, p_names, p_debounce_keys, p_workflow_ids, p_nonces, p_delays_ms, p_max_waits_ms) WITH ORDINALITY
         AS r (queue, name, debounce_key, workflow_id, nonce, delay_ms, max_wait_ms, place)
-     WHERE r.debounce_key IS NOT NULL AND r.place <> ALL (v_unknown)
+     WHERE r.debounce_key IS NOT NULL AND r.place <> ALL (v_skipped)
      ORDER BY coalesce(r.queue, '') COLLATE "C", r.name COLLATE "C", r.debounce_key COLLATE "C", r.place DESC
   LOOP
     v_first := v_item.place;
@@ -158,7 +167,7 @@ BEGIN
         WITH ORDINALITY
         AS r (workflow_id, nonce, name, instance, input, max_attempts, timeout_ms, attributes,
               queue, priority, partition_key, delay_ms, deduplication_id, window_ms, max_wait_ms, holder, target, place)
-     WHERE r.holder IS NULL AND r.target IS NULL AND r.place <> ALL (v_unknown) AND r.place <> ALL (v_again)
+     WHERE r.holder IS NULL AND r.target IS NULL AND r.place <> ALL (v_skipped) AND r.place <> ALL (v_again)
      ORDER BY r.workflow_id COLLATE "C", r.place
   ), enqueued AS (
     INSERT INTO workflow_status (workflow_id, name, instance, status, record_version, max_attempts, timeout_ms, wake_at,
@@ -183,11 +192,12 @@ BEGIN
   RETURN QUERY
   WITH refused AS MATERIALIZED (
     SELECT r.*, CASE
+             WHEN r.target IS NULL
+                  AND (SELECT i.nonce FROM workflow_input i WHERE i.workflow_id = r.workflow_id) = r.nonce THEN NULL
              WHEN r.place = ANY (v_unknown) THEN 'no_queue'
              WHEN r.place = ANY (v_again) THEN 'missing'
              WHEN r.holder IS NOT NULL THEN 'deduplicated'
              WHEN r.target IS NOT NULL THEN 'debounced'
-             WHEN (SELECT i.nonce FROM workflow_input i WHERE i.workflow_id = r.workflow_id) = r.nonce THEN NULL
              WHEN EXISTS (SELECT FROM workflow_status s WHERE s.workflow_id = r.workflow_id) THEN 'exists'
              ELSE 'missing' END AS answer
       FROM unnest(p_workflow_ids, p_nonces, p_queues, p_names, p_deduplication_ids, p_debounce_keys, v_holders, v_took, v_targets,

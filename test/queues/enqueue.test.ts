@@ -599,3 +599,47 @@ test('C9 an enqueue whose reply was lost recognises its own commit: it is enqueu
   await lossy.close();
   await proxy.close();
 });
+
+test('C9 an enqueue whose reply was lost is done, whatever becomes of its queue and its place before it is sent again', async () => {
+  const proxy = await startPgProxyFor(bed.database.url);
+  const lossy = await HoldfastClient.connect({
+    database: proxy.connectionString(bed.database.url),
+    notifications: false,
+    logger: silentLogger,
+  });
+  /** Enqueues; the reply is lost, and before it is sent again something happens. */
+  const enqueueLate = async (options: EnqueueOptions, before: () => Promise<unknown>): Promise<WorkflowHandle> => {
+    const lost = proxy.arm({ do: 'drop-reply' }, /enqueue_batch/);
+    const enqueued = lossy.enqueue(echo, options, 'late');
+    await lost.happened;
+    await proxy.admit('closed-at-once');
+    await before();
+    await proxy.admit('open');
+    return enqueued;
+  };
+  const newer = (options: EnqueueOptions): Promise<WorkflowHandle> => client.enqueue(echo, options, 'newer');
+
+  // Its queue is deleted.
+  await holdfast.queues.define({ name: 'gone' });
+  await holdfast.queues.pause('gone');
+  const released = await enqueueLate({ queue: 'gone' }, () => holdfast.queues.delete('gone', { workflows: 'release' }));
+  expect(await released.result()).toBe('late');
+
+  // It has ended, and another one has its deduplication ID.
+  const deduplication = { id: 'passed on', onConflict: 'reject' } as const;
+  const ended = await enqueueLate({ workflowId: 'ended', deduplication }, async () => {
+    await client.handle('ended').result();
+    await newer({ queue: 'paused', deduplication });
+  });
+  expect(await ended.result()).toBe('late');
+
+  // A newer one of its singleton has taken its place: that one stays.
+  const singleton = { key: 'newest', onConflict: 'cancel-older' } as const;
+  let newest: WorkflowHandle | undefined;
+  const older = await enqueueLate({ queue: 'paused', singleton }, async () => {
+    newest = await newer({ queue: 'paused', singleton });
+  });
+  expect([await older.status(), await newest?.status()]).toEqual(['CANCELLED', 'ENQUEUED']);
+  await lossy.close();
+  await proxy.close();
+});

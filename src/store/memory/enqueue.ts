@@ -17,6 +17,8 @@ interface Origin {
 /** Enqueues a workflow; see enqueue_items, of which this does one item. */
 export function enqueue(db: MemoryDatabase, request: EnqueueRequest, origin: Origin): EnqueueAnswer {
   const { queue, workflowId } = request;
+  // An earlier try of this call has: let it be, whatever has become of it, its queue and its deduplication ID since.
+  if (db.workflows.get(workflowId)?.input.nonce === origin.nonce) return { kind: 'enqueued' };
   if (queue !== null && !db.queues.has(queue)) return { kind: 'no-queue', queue };
   const invalid = invalidity(request);
   if (invalid !== undefined) return invalid;
