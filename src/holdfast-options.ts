@@ -68,7 +68,7 @@ export interface HoldfastOptions {
   readonly lease?: Duration;
   /** How often to look for work that no notification told of; for outcomes, at least every second. Default 1 s. */
   readonly pollInterval?: Duration;
-  /** Executions under way at which nothing more is claimed. Direct starts are not limited. Default 500. */
+  /** Executions under way at which nothing more is claimed. Direct starts are not limited. Default 1,000. */
   readonly maxConcurrent?: number;
   /**
    * How long a workflow does nothing but wait (for a moment, a message, an event, another workflow) before it is unloaded, to be

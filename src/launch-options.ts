@@ -13,7 +13,7 @@ import { DEFAULT_SCHEMA } from './store/postgres/migrate-schema-name.js';
 export const DEFAULT_LEASE_MS = 15_000;
 const LEAST_LEASE_MS = 100;
 export const DEFAULT_POLL_MS = 1_000;
-export const DEFAULT_MAX_CONCURRENT = 500;
+export const DEFAULT_MAX_CONCURRENT = 1_000;
 export const DEFAULT_SUSPEND_AFTER_MS = 5_000;
 export const DEFAULT_LAUNCH_TIMEOUT_MS = 30_000;
 export const DEFAULT_SHUTDOWN_TIMEOUT_MS = 10_000;
@@ -49,7 +49,10 @@ export const optionsSchema = z.strictObject({
   migrate: z.boolean().optional(),
   executorId: storable(z.string().min(1).max(200)).optional(),
   appVersion: z
-    .union([storable(z.string().max(200)), z.custom(isSourceVersion, 'must be a text, or what sourceVersion() returns')])
+    .union([
+      storable(z.string().max(200)),
+      z.custom(isSourceVersion, 'must be a text, or what sourceVersion() returns'),
+    ])
     .optional(),
   lease: duration.optional(),
   pollInterval: duration.optional(),

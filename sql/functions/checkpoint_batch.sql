@@ -9,11 +9,17 @@
 --
 -- Why it has this shape:
 -- * Token and version are the predicate of the statement that locks the row; nothing is decided by an earlier read.
--- * SKIP LOCKED: a row that somebody holds is answered as 'locked' and the neighbours go on.
+-- * Rows that nobody holds are updated at once, which saves locking, sorting and finding them again: 4.7 us of 22.6. xmax says
+--   so: 0, or, where the transaction that wrote the row had locked it before, that one. Who locks a row in the moment between
+--   makes the batch wait; lock_timeout bounds that, and the writer then finds the item by splitting.
+-- * SKIP LOCKED for the others: a row that somebody holds is answered as 'locked' and the neighbours go on.
 -- * ORDER BY: two batches lock in one order, so a zombie and an owner cannot deadlock.
 -- * The step's columns travel through RETURNING. Joining them back by position is a nested loop over the batch: 10,400
 --   steps/s instead of 28,400 with 250 in a batch.
 -- * The row is written where it was locked (ctid), which saves a second look-up: 1.5 us of 15.
+-- * Arrays are read by place: parameters are expanded arrays here, and unnest would make a row of 14 columns three times.
+-- * = ANY (ARRAY[..]) of one ID: with =, the primary key also gives an order to merge by, so that the planner may read a small table
+--   whole for each place, and keep that plan when it has grown.
 -- * The planner settings pin the one plan that is right for every size of the tables: look up by primary key.
 CREATE OR REPLACE FUNCTION checkpoint_batch(
   p_workflow_ids text[], p_tokens uuid[], p_versions bigint[], p_counts integer[], p_nonces uuid[],
@@ -23,12 +29,36 @@ CREATE OR REPLACE FUNCTION checkpoint_batch(
 RETURNS TABLE (item integer, answer text, found_status text, found_epoch bigint, found_version bigint, found_detail text)
 LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off
+SET enable_memoize = off SET enable_bitmapscan = off SET lock_timeout = '50ms'
 AS $$
 DECLARE
   v_now      timestamptz := clock();
   v_accepted text[];
-  v_written  integer;
+  v_written  integer := 0;
+  v_others   integer;
 BEGIN
+  IF 0 <> ALL (p_counts) THEN
+    WITH bumped AS (
+      UPDATE workflow_status s
+         SET record_version = s.record_version + 1, updated_at = v_now
+        FROM generate_series(1, cardinality(p_workflow_ids)) AS r (place)
+       WHERE s.workflow_id = ANY (ARRAY[p_workflow_ids[r.place]])
+         AND s.owner_token = p_tokens[r.place] AND s.record_version = p_versions[r.place]
+         AND (s.xmax = '0' OR s.xmax = s.xmin)
+      RETURNING r.place, s.epoch
+    )
+    INSERT INTO step_result (workflow_id, seq, name, kind, output, error, attempts, attempt_errors, child_id,
+                             record_version, epoch, nonce, started_at, completed_at)
+    SELECT p_workflow_ids[b.place], p_seqs[b.place], p_names[b.place], p_kinds[b.place], p_outputs[b.place],
+           p_errors[b.place], p_attempts[b.place], p_attempt_errors[b.place], p_child_ids[b.place],
+           p_versions[b.place] + 1, b.epoch, p_nonces[b.place], v_now - p_elapsed_ms[b.place] * interval '1 ms', v_now
+      FROM bumped b;
+    GET DIAGNOSTICS v_written = ROW_COUNT;
+    IF v_written = cardinality(p_workflow_ids) THEN
+      RETURN;
+    END IF;
+  END IF;
+
   WITH locked AS MATERIALIZED (
     SELECT r.*, s.epoch, s.ctid AS place
       FROM unnest(p_workflow_ids, p_tokens, p_versions, p_counts, p_nonces, p_seqs, p_names, p_kinds, p_outputs, p_errors,
@@ -53,7 +83,8 @@ BEGIN
       FROM bumped b
     RETURNING workflow_id
   )
-  SELECT count(*), array_agg(i.workflow_id) INTO v_written, v_accepted FROM inserted i;
+  SELECT count(*), array_agg(i.workflow_id) INTO v_others, v_accepted FROM inserted i;
+  v_written := v_written + v_others;
 
   IF 0 = ANY (p_counts) AND v_written > 0 THEN
     WITH inserted AS (

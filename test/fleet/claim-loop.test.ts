@@ -37,21 +37,21 @@ function loopOver(
 }
 
 test('claims grow while they bring as many as they ask for, and shrink step by step when they do not', async () => {
-  const backlog = { waiting: 1_000 };
+  const backlog = { waiting: 2_200 };
   const { loop, asked } = loopOver(backlog);
   const limits = (): number[] => asked.map(({ limit }) => limit);
   loop.start();
   await waitUntil(() => backlog.waiting === 0, 'all is claimed');
-  expect(limits()).toEqual([100, 200, 400, 400]);
-  backlog.waiting = 250;
+  expect(limits()).toEqual([100, 200, 400, 800, 800]);
+  backlog.waiting = 450;
   loop.wake();
   await waitUntil(() => backlog.waiting === 0, 'all is claimed');
-  expect(limits().slice(4)).toEqual([200, 400]);
+  expect(limits().slice(5)).toEqual([400, 800]);
   for (let time = 0; time < 3; time++) {
     loop.wake();
-    await waitUntil(() => asked.length === 7 + time, 'it has asked');
+    await waitUntil(() => asked.length === 8 + time, 'it has asked');
   }
-  expect(limits().slice(6)).toEqual([200, 100, 100]);
+  expect(limits().slice(7)).toEqual([400, 200, 100]);
   await loop.stop();
 });
 

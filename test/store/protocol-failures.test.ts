@@ -63,6 +63,10 @@ const WRITES: readonly {
       return (await checkpointBatch(a, w, steps))[0];
     },
   },
+  {
+    label: 'checkpoint_batch of one step',
+    write: async (a, w) => (await checkpointBatch(a, w, [{ seq: 3, nonce: w.nonce }]))[0],
+  },
   { label: 'complete_batch', write: (a, w) => complete(a, w) },
   { label: 'record_intent', write: (a, w) => recordIntent(a, w, { seq: 3, sleepMs: 1_000 }) },
   {
@@ -171,7 +175,8 @@ describe.each(WRITES)('$label', ({ label, write }) => {
 async function gateReads(): Promise<{ close(): Promise<unknown>; open(): Promise<unknown>; remove(): Promise<void> }> {
   const tables = ['step_result', 'step_intent', 'stream_entry', 'ended_ownership', 'workflow_outcome'];
   const key = 4711;
-  await ask(`CREATE FUNCTION @gate() RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+  // The function that waits there may have a lock_timeout of its own.
+  await ask(`CREATE FUNCTION @gate() RETURNS boolean LANGUAGE plpgsql STABLE SET lock_timeout = 0 AS $$
     BEGIN PERFORM pg_advisory_lock_shared(${key}); PERFORM pg_advisory_unlock_shared(${key}); RETURN true; END $$`);
   for (const table of tables) {
     await ask(`ALTER TABLE @${table} RENAME TO ${table}_behind`);

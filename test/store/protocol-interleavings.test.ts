@@ -57,6 +57,7 @@ describe('every function that writes', () => {
     expect(idle.sort()).toEqual(
       [
         // These write nothing at any time.
+        'a checkpoint of one step in a batch with an old token',
         'a checkpoint of two steps with an old token',
         'a checkpoint with an old token',
         'a checkpoint with an old version',
@@ -151,6 +152,26 @@ describe('the judge notices a protocol that is broken on purpose', () => {
       among: ['a checkpoint of two steps', 'a checkpoint of two steps with an old token'],
     },
     {
+      title: 'the batches without the token where nobody holds the row',
+      mutate: (sql) =>
+        replaced(
+          sql,
+          's.owner_token = p_tokens[r.place] AND s.record_version = p_versions[r.place]',
+          's.record_version = p_versions[r.place]',
+        ),
+      among: ['a checkpoint of one step in a batch', 'a checkpoint of one step in a batch with an old token'],
+    },
+    {
+      title: 'the batches without the version where nobody holds the row',
+      mutate: (sql) =>
+        replaced(
+          sql,
+          's.owner_token = p_tokens[r.place] AND s.record_version = p_versions[r.place]',
+          's.owner_token = p_tokens[r.place]',
+        ),
+      among: ['a checkpoint', 'the outcome'],
+    },
+    {
       title: 'functions without the version',
       mutate: (sql) =>
         replaced(sql, 's.owner_token = p_token AND s.record_version = p_version', 's.owner_token = p_token'),
@@ -180,7 +201,7 @@ describe('the judge notices a protocol that is broken on purpose', () => {
     },
     {
       title: 'a claim that keeps the token',
-      mutate: (sql) => replaced(sql, 'owner_token = gen_random_uuid(), epoch = s.epoch + 1', 'epoch = s.epoch + 1'),
+      mutate: (sql) => replaced(sql, "owner_token = (v_token || lpad(to_hex(r.place), 12, '0'))::uuid, epoch", 'epoch'),
       among: ['a claim', 'a checkpoint'],
     },
     {

@@ -119,6 +119,24 @@ const CALLS: readonly {
       ),
   },
   {
+    label: 'checkpoint_batch of a step each',
+    workflows: 50,
+    run: (ask, owners) =>
+      checkpointGroups(
+        ask,
+        owners.map((who) => ({ who, steps: [{ seq: 0 }] })),
+      ),
+  },
+  {
+    label: 'a refused checkpoint_batch of a step each',
+    workflows: 50,
+    run: (ask, owners) =>
+      checkpointGroups(
+        ask,
+        owners.map((who) => ({ who: { ...who, version: 0 }, steps: [{ seq: 0 }] })),
+      ),
+  },
+  {
     label: 'a refused checkpoint_batch',
     workflows: 50,
     run: (ask, owners) =>

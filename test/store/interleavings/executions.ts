@@ -50,6 +50,11 @@ const steps = (s: Scene, token: string, first: number): unknown[] => [
   [0, 0],
 ];
 
+const oneStep = (s: Scene, token: string, seq: number): unknown[] =>
+  steps(s, token, seq)
+    .map((column) => (column as unknown[]).slice(0, 1))
+    .map((column, index) => (index === 3 ? [1] : column));
+
 const outcome = (s: Scene, token: string, nonce: string): unknown[] => [
   [s.id],
   [token],
@@ -106,6 +111,11 @@ export const EXECUTIONS: readonly Operation[] = [
     label: 'a checkpoint of two steps',
     scenes: OWNED,
     run: (ask, s) => write(ask, 'checkpoint_batch', steps(s, s.token, 22)),
+  },
+  {
+    label: 'a checkpoint of one step in a batch',
+    scenes: OWNED,
+    run: (ask, s) => write(ask, 'checkpoint_batch', oneStep(s, s.token, 62)),
   },
   {
     label: 'a checkpoint with events',
@@ -168,6 +178,12 @@ export const EXECUTIONS: readonly Operation[] = [
     scenes: OWNED,
     isStale: true,
     run: (ask, s) => write(ask, 'checkpoint_batch', steps(s, s.uuid('stale'), 27)),
+  },
+  {
+    label: 'a checkpoint of one step in a batch with an old token',
+    scenes: OWNED,
+    isStale: true,
+    run: (ask, s) => write(ask, 'checkpoint_batch', oneStep(s, s.uuid('stale'), 64)),
   },
   {
     label: 'a checkpoint with an old version',
