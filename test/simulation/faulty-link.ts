@@ -28,6 +28,9 @@ export class FaultyLink implements Link {
   readonly #chance: SeededRandom;
   readonly #workerClock: () => number;
   readonly #fates: Fate[] = [];
+  /** Calls that are on their way to the database, and calls that wait for their ends. */
+  #arriving = 0;
+  #open = 0;
 
   constructor(parts: {
     readonly world: World;
@@ -50,6 +53,11 @@ export class FaultyLink implements Link {
     for (let left = count; left > 0; left--) this.#fates.push(fate);
   }
 
+  /** Whether something is on its way to the database, or back. What a dead process has sent arrives, too. */
+  get isBusy(): boolean {
+    return this.#arriving > 0 || (this.#open > 0 && !this.#actor.isDead);
+  }
+
   heal(): void {
     this.#fates.length = 0;
   }
@@ -60,7 +68,10 @@ export class FaultyLink implements Link {
       if (this.#actor.isDead) return;
       const fate = this.#fates.shift();
       const wayMs = this.#way() + this.#waitMs();
+      this.#open += 1;
+      if (fate !== 'request-lost') this.#arriving += 1;
       const lost = (): void => {
+        this.#open -= 1;
         reject(new LostReplyError('No reply came.'));
       };
       switch (fate) {
@@ -71,6 +82,7 @@ export class FaultyLink implements Link {
             const backMs =
               fate === undefined ? this.#way() : this.#chance.between(SLOW_REPLY_MS.min, SLOW_REPLY_MS.max);
             this.#world.in(backMs, this.#actor, () => {
+              this.#open -= 1;
               if (reply.kind === 'reply') resolve(reply.value);
               else reject(reply.error);
             });
@@ -113,6 +125,7 @@ export class FaultyLink implements Link {
     transaction: () => Reply,
     isUnheard = false,
   ): { readonly kind: 'reply'; readonly value: Reply } | { readonly kind: 'error'; readonly error: Error } {
+    this.#arriving -= 1;
     // Mutants look at the clock of the process whose call it is.
     Object.assign(globalThis, { workerClock: this.#workerClock });
     try {

@@ -1,8 +1,9 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { EXIT_CODES } from '../campaigns/support/verdict.js';
+import { tryAllMutants } from './all-mutants.js';
 import { mutatedBundle, beMutant } from './mutated-bundle.js';
-import { MUTANT_VARIABLE, parseSimulateCommand, USAGE, type SimulateCommand } from './options.js';
+import { ALL_MUTANTS, MUTANT_VARIABLE, parseSimulateCommand, USAGE, type SimulateCommand } from './options.js';
 import { shrink, simulate, traceOf } from './simulate.js';
 import { missingSubstance } from './substance.js';
 import type { Counts } from './violations.js';
@@ -14,14 +15,15 @@ const command = parseSimulateCommand(process.argv.slice(2));
 if (command === undefined) console.log(USAGE);
 else process.exitCode = await main(command);
 
-async function main({ seed, seeds, mutant, quick }: SimulateCommand): Promise<number> {
+async function main({ seed, seeds, scope, mutant, quick }: SimulateCommand): Promise<number> {
   if (mutant !== undefined && process.env[MUTANT_VARIABLE] === undefined) return runMutant(mutant);
-  if (mutant !== undefined) beMutant(mutant);
   // Where an error was made says nothing about where it happened, and takes time to find out.
   Error.stackTraceLimit = 0;
+  if (mutant === ALL_MUTANTS) return (await tryAllMutants({ scope, seed, seeds })) ? EXIT_CODES.green : EXIT_CODES.red;
+  if (mutant !== undefined) beMutant(mutant);
   const startedAt = performance.now();
   const cpu = process.cpuUsage();
-  const { counts, failure, seeds: runs } = await simulate(seed, seeds);
+  const { counts, failure, seeds: runs } = await simulate(scope, seed, seeds);
   const tookMs = performance.now() - startedAt;
   const cpuMs = process.cpuUsage(cpu).user / 1_000;
   console.log(
@@ -29,7 +31,7 @@ async function main({ seed, seeds, mutant, quick }: SimulateCommand): Promise<nu
   );
   console.log(rendered(counts));
   if (failure !== undefined) {
-    const again = `npm run simulate -- --seed ${String(failure.seed)} --seeds 1${mutant === undefined ? '' : ` --mutant ${mutant}`}`;
+    const again = `npm run simulate -- --seed ${String(failure.seed)} --seeds 1${scope === 'small' ? ' --small' : ''}${mutant === undefined ? '' : ` --mutant ${mutant}`}`;
     console.log(`red: seed ${String(failure.seed)}; again: ${again}`);
     for (const { judge, text, at } of failure.violations) console.log(`  ${judge} after ${at.toFixed(1)} ms: ${text}`);
     if (quick) return EXIT_CODES.red;
@@ -39,7 +41,7 @@ async function main({ seed, seeds, mutant, quick }: SimulateCommand): Promise<nu
     console.log(`\nwhat happens in it:\n${(await traceOf(smallest.scenario)).join('\n')}`);
     return EXIT_CODES.red;
   }
-  const missing = runs < LEAST_RUNS ? [] : missingSubstance(counts, runs);
+  const missing = runs < LEAST_RUNS ? [] : missingSubstance(scope, counts, runs);
   console.log(missing.length === 0 ? 'green' : `void: ${missing.join('; ')}`);
   return missing.length === 0 ? EXIT_CODES.green : EXIT_CODES.void;
 }

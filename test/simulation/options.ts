@@ -1,6 +1,10 @@
 import { parseArgs } from 'node:util';
 import { mutantOf, numberOf } from '../campaigns/support/command-line.js';
 import { MUTANTS } from './mutants.js';
+import type { ScopeName } from './scenarios.js';
+
+/** Each mutant in turn. */
+export const ALL_MUTANTS = 'all';
 
 /** Set in the process that runs a mutant. */
 export const MUTANT_VARIABLE = 'HOLDFAST_SIMULATION_MUTANT';
@@ -8,18 +12,21 @@ export const MUTANT_VARIABLE = 'HOLDFAST_SIMULATION_MUTANT';
 export interface SimulateCommand {
   readonly seed: number;
   readonly seeds: number;
+  readonly scope: ScopeName;
   readonly mutant: string | undefined;
   /** A failing scenario is not made smaller. */
   readonly quick: boolean;
 }
 
-const NAMES = MUTANTS.map(({ name }) => name);
+const NAMES = [ALL_MUTANTS, ...MUTANTS.map(({ name }) => name)];
 
-export const USAGE = `npm run simulate -- [--seeds N] [--seed S] [--mutant NAME] [--quick]
+export const USAGE = `npm run simulate -- [--seeds N] [--seed S] [--small] [--mutant NAME] [--quick]
 
   --seeds N      how many schedules to run, default 1000
   --seed S       the first one; each is determined by its number. Default 1
+  --small        one or two workflows of a few calls, and one to three faults in their midst
   --mutant NAME  with a mistake in the library, which has to be found: ${NAMES.join(', ')}
+                 all: each in turn, and how many schedules it took to find it; exit code 1 if one was not found
   --quick        a schedule that fails is printed as it is, and not made smaller
 
 Exit code 0: green; 1: a judge found something; 2: too little happened to show anything.`;
@@ -31,6 +38,7 @@ export function parseSimulateCommand(args: readonly string[]): SimulateCommand |
     options: {
       seeds: { type: 'string', default: '1000' },
       seed: { type: 'string', default: '1' },
+      small: { type: 'boolean', default: false },
       mutant: { type: 'string' },
       quick: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
@@ -40,6 +48,7 @@ export function parseSimulateCommand(args: readonly string[]): SimulateCommand |
   return {
     seed: numberOf('--seed', values.seed),
     seeds: numberOf('--seeds', values.seeds),
+    scope: values.small ? 'small' : 'ordinary',
     mutant: mutantOf(NAMES, values.mutant),
     quick: values.quick,
   };

@@ -22,6 +22,7 @@ import {
   SimulatedClient,
   SimulatedProcess,
   type ProcessParts,
+  type SimulatedObserver,
 } from './simulated-process.js';
 import { SimulatedError, workflowIdOf } from './simulated-workflow.js';
 import { newCounts, type Counts, type Judge, type Violation } from './violations.js';
@@ -32,6 +33,8 @@ import { World } from './world.js';
 const START_MS = 1_000_000_000_000;
 /** How long all may take to end once everybody is well, without the work itself, in milliseconds. */
 const HEALING_MS = 2 * LEASE_MS + 4 * POLL_MS + 1_500;
+/** How long a process takes at most from the end of a body to what its workflow does next, in milliseconds. */
+const QUIET_MS = 1;
 const MOST_HAPPENINGS = 200_000;
 
 export interface RunResult {
@@ -81,6 +84,8 @@ class ScenarioRun {
   #underWay = 0;
   #observing = 0;
   #isHealed = false;
+  /** Since when nobody does anything that matters; infinite: somebody does. */
+  #quietSince = Infinity;
   /** What ends with a process. */
   readonly #deaths: { readonly actor: SimulatedActor; readonly over: () => void }[] = [];
 
@@ -116,7 +121,7 @@ class ScenarioRun {
   }
 
   async go(): Promise<void> {
-    const { executors, workflows, acts, faults } = this.#scenario;
+    const { executors, workflows, acts, faults, healer } = this.#scenario;
     const world = this.#world;
     this.#client.subscribe();
     for (let index = 0; index < executors; index++) this.#join(`e${String(index)}`);
@@ -136,6 +141,8 @@ class ScenarioRun {
       ...faults.map((fault) => fault.at + lengthOf(fault)),
     );
     world.in(troubleMs + 1, undefined, () => {
+      if (this.#isHealed) return;
+      if (healer === 'always' || this.#living().length === 0) this.#join('healer');
       this.#heal();
     });
     const workMs = 2 * workflows.reduce((sum, { program }) => sum + workOf(program), 0);
@@ -163,13 +170,20 @@ class ScenarioRun {
     else {
       const [definition] = starter.engine.catalog.definitions;
       if (definition === undefined) throw new TypeError('Each process knows the workflow.');
+      this.#underWay += 1;
+      const over = this.#once(starter.actor, () => {
+        this.#underWay -= 1;
+      });
       this.#world.in(0, starter.actor, () => {
         // Who is killed while it starts something acknowledges nothing.
+        const started = starter.engine.start(definition, startOptions(planned, workflowId), [planned.program, true]);
         this.#errorsOf(
-          starter.engine.start(definition, startOptions(planned, workflowId), [planned.program, true]).then(() => {
-            this.#acknowledged.workflows.push(workflowId);
-            this.#observe(starter, workflowId);
-          }),
+          started
+            .then(() => {
+              this.#acknowledged.workflows.push(workflowId);
+              this.#observe(starter, workflowId);
+            })
+            .finally(over),
         );
       });
     }
@@ -292,22 +306,39 @@ class ScenarioRun {
     this.#db.notify({ topic: 'message', workflowIds });
   }
 
-  /** No faults any more; and a process that has met none. */
+  /** No faults any more. */
   #heal(): void {
     this.#isHealed = true;
     this.#weather.slowUntil = 0;
     for (const { link } of this.#processes) link.heal();
     this.#client.link.heal();
-    this.#join('healer');
     for (const workflowId of this.#acknowledged.workflows) {
       for (const process of this.#living()) this.#observe(process, workflowId);
     }
   }
 
   #isOver(): boolean {
-    if (!this.#isHealed || this.#underWay > 0 || this.#observing > 0) return false;
+    if (this.#underWay > 0 || this.#observing > 0 || !this.#areAllEnded()) return false;
+    if (this.#isHealed) return true;
+    // Faults that are still to come would find nothing that they could do harm to.
+    if (!this.#isQuiet()) this.#quietSince = Infinity;
+    else if (this.#quietSince === Infinity) this.#quietSince = this.#world.now;
+    else if (this.#world.now - this.#quietSince >= QUIET_MS) this.#heal();
+    return false;
+  }
+
+  #areAllEnded(): boolean {
     for (const { status } of this.#db.workflows.values()) if (!isTerminal(status)) return false;
     return true;
+  }
+
+  /** Nobody runs anything, also nobody who has lost it, and nothing is on its way that could still write. */
+  #isQuiet(): boolean {
+    if (this.#client.link.isBusy) return false;
+    return this.#processes.every(({ actor, link, engine }) => {
+      if (link.isBusy) return false;
+      return actor.isDead || (engine.runningCount === 0 && actor.openBodies === 0);
+    });
   }
 
   #finish(isOver: boolean): void {
@@ -393,16 +424,23 @@ class ScenarioRun {
     });
   }
 
-  #observe(observer: SimulatedClient, workflowId: string): void {
+  #observe(observer: SimulatedObserver, workflowId: string): void {
     this.#observing += 1;
+    const over = this.#once(observer.actor, () => {
+      this.#observing -= 1;
+    });
+    this.#errorsOf(observer.observe(workflowId).finally(over));
+  }
+
+  /** What a process waits for is over once: when it is told, or when it dies, since who is dead waits for nothing. */
+  #once(actor: SimulatedActor, over: () => void): () => void {
     let isOpen = true;
-    const over = (): void => {
-      if (isOpen) this.#observing -= 1;
+    const once = (): void => {
+      if (isOpen) over();
       isOpen = false;
     };
-    // Who dies waits for nothing.
-    this.#deaths.push({ actor: observer.actor, over });
-    this.#errorsOf(observer.observe(workflowId).finally(over));
+    this.#deaths.push({ actor, over: once });
+    return once;
   }
 
   /** Errors that callers get are those that are documented. */

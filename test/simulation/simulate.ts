@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import { fixedParts, runScenario, type Fixed, type RunResult } from './run-scenario.js';
-import { scenarios, type Scenario } from './scenario.js';
+import type { Scenario } from './scenario.js';
+import { SCENARIOS, type ScopeName } from './scenarios.js';
 import { addCounts, newCounts, type Counts, type Violation } from './violations.js';
 
 /** How long a failing scenario is made smaller, in milliseconds of real time. */
 const SHRINKING_MS = 60_000;
 
 export interface Failure {
+  readonly scope: ScopeName;
   readonly seed: number;
   readonly scenario: Scenario;
   readonly violations: readonly Violation[];
@@ -20,18 +22,17 @@ export interface Simulation {
 }
 
 /** Runs the scenarios of these seeds, one after the other, until one fails. */
-export async function simulate(first: number, seeds: number, onProgress?: (done: number) => void): Promise<Simulation> {
+export async function simulate(scope: ScopeName, first: number, seeds: number): Promise<Simulation> {
   const fixed = await fixedParts();
   const counts = newCounts();
   const unhandled = new Unhandled();
   try {
     for (let done = 0; done < seeds; done++) {
       const seed = first + done;
-      const { scenario, result } = await runSeed(seed, fixed, unhandled);
+      const { scenario, result } = await runSeed(scope, seed, fixed, unhandled);
       addCounts(counts, result.counts);
       const { violations } = result;
-      if (violations.length > 0) return { seeds: done + 1, counts, failure: { seed, scenario, violations } };
-      onProgress?.(done + 1);
+      if (violations.length > 0) return { seeds: done + 1, counts, failure: { scope, seed, scenario, violations } };
     }
   } finally {
     unhandled.stop();
@@ -40,13 +41,13 @@ export async function simulate(first: number, seeds: number, onProgress?: (done:
 }
 
 /** The smallest scenario that was found in which the same judge finds the same fault. */
-export async function shrink({ seed, violations }: Failure): Promise<Failure> {
+export async function shrink({ scope, seed, violations }: Failure): Promise<Failure> {
   const fixed = await fixedParts();
   const unhandled = new Unhandled();
   const judge = violations[0]?.judge;
   let last: { readonly scenario: Scenario; readonly violations: readonly Violation[] } | undefined;
   await fc.check(
-    fc.asyncProperty(scenarios, async (scenario) => {
+    fc.asyncProperty(SCENARIOS[scope], async (scenario) => {
       const found = await judged(scenario, fixed, unhandled);
       if (!found.violations.some((violation) => violation.judge === judge)) return true;
       last = { scenario, violations: found.violations };
@@ -56,7 +57,7 @@ export async function shrink({ seed, violations }: Failure): Promise<Failure> {
   );
   unhandled.stop();
   if (last === undefined) throw new Error(`Seed ${String(seed)} fails once, and then it does not.`);
-  return { seed, ...last };
+  return { scope, seed, ...last };
 }
 
 /** What happens in a run, line by line. */
@@ -67,13 +68,14 @@ export async function traceOf(scenario: Scenario): Promise<readonly string[]> {
 }
 
 async function runSeed(
+  scope: ScopeName,
   seed: number,
   fixed: Fixed,
   unhandled: Unhandled,
 ): Promise<{ readonly scenario: Scenario; readonly result: RunResult }> {
   let run: { readonly scenario: Scenario; readonly result: RunResult } | undefined;
   await fc.check(
-    fc.asyncProperty(scenarios, async (scenario) => {
+    fc.asyncProperty(SCENARIOS[scope], async (scenario) => {
       run ??= { scenario, result: await judged(scenario, fixed, unhandled) };
     }),
     { seed, numRuns: 1, plugins: [fc.unbiased()] },

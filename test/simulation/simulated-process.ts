@@ -36,6 +36,8 @@ const silent: Logger = { debug: () => undefined, info: () => undefined, warn: ()
 export class SimulatedActor extends Actor {
   /** Its lease was taken away behind its back, or another process has registered under its ID: it cannot know. */
   wasRobbed = false;
+  /** Bodies that have begun in it and not ended, also of executions that have lost their workflows. */
+  openBodies = 0;
 }
 
 /** What all processes of a run share. */
@@ -54,43 +56,25 @@ export interface ProcessParts extends Surroundings {
   readonly link: FaultyLink;
 }
 
-/** The stores of one process, and who waits there. */
-export class SimulatedClient {
+/** A process that has the store open, and where somebody may wait. */
+export class SimulatedObserver {
   readonly actor: SimulatedActor;
   readonly runtime: VirtualRuntime;
   readonly link: FaultyLink;
   readonly store: MemoryStore;
-  readonly admin: MemoryAdminStore;
-  readonly queues: MemoryQueueStore;
-  readonly messenger: Messenger;
   readonly waiter: OutcomeWaiter;
   readonly arrivals: Arrivals;
   protected readonly parts: ProcessParts;
 
   constructor(parts: ProcessParts) {
-    const { db, runtime, link, actor, serializer } = parts;
+    const { runtime, link, actor } = parts;
     this.parts = parts;
     this.actor = actor;
     this.runtime = runtime;
     this.link = link;
-    const options: MemoryStoreOptions = {
-      database: db,
-      link,
-      clock: { pause: (ms, signal) => pause(runtime, ms, signal) },
-      newNonce: () => runtime.randomUuid(),
-    };
-    this.store = new ObservedStore(options, parts);
-    this.admin = new MemoryAdminStore(options);
-    this.queues = new MemoryQueueStore(options);
+    this.store = new ObservedStore(storeOptions(parts), parts);
     this.waiter = new OutcomeWaiter(this.store, POLL_MS, runtime);
     this.arrivals = new Arrivals(this.store, POLL_MS, runtime);
-    this.messenger = new Messenger({
-      store: new MemoryMessageStore(options),
-      serializer,
-      onSent: (workflowId) => {
-        this.arrivals.check([workflowId]);
-      },
-    });
   }
 
   subscribe(): void {
@@ -135,8 +119,29 @@ export class SimulatedClient {
   }
 }
 
+/** Acts from outside: runs nothing itself. */
+export class SimulatedClient extends SimulatedObserver {
+  readonly admin: MemoryAdminStore;
+  readonly queues: MemoryQueueStore;
+  readonly messenger: Messenger;
+
+  constructor(parts: ProcessParts) {
+    super(parts);
+    const options = storeOptions(parts);
+    this.admin = new MemoryAdminStore(options);
+    this.queues = new MemoryQueueStore(options);
+    this.messenger = new Messenger({
+      store: new MemoryMessageStore(options),
+      serializer: parts.serializer,
+      onSent: (workflowId) => {
+        this.arrivals.check([workflowId]);
+      },
+    });
+  }
+}
+
 /** What `Holdfast.launch` puts together, on the store in memory and in virtual time. */
-export class SimulatedProcess extends SimulatedClient {
+export class SimulatedProcess extends SimulatedObserver {
   readonly executorId: string;
   readonly engine: Engine;
   readonly executor: Executor;
@@ -190,7 +195,13 @@ export class SimulatedProcess extends SimulatedClient {
 
   /** Never settles when it dies before. */
   async launch(): Promise<void> {
-    await this.executor.register();
+    try {
+      await this.executor.register();
+    } catch (error) {
+      // As when a launch fails, nothing is left of it.
+      void this.close(0);
+      throw error;
+    }
     this.subscribe();
     this.executor.run(this.engine);
     this.isLaunched = true;
@@ -264,6 +275,15 @@ class ObservedStore extends MemoryStore {
     if (isOwned) this.#ledger.verified(ownership.token);
     return isOwned;
   }
+}
+
+function storeOptions({ db, link, runtime }: ProcessParts): MemoryStoreOptions {
+  return {
+    database: db,
+    link,
+    clock: { pause: (ms, signal) => pause(runtime, ms, signal) },
+    newNonce: () => runtime.randomUuid(),
+  };
 }
 
 function notSimulated(): Promise<never> {

@@ -148,14 +148,16 @@ class SimulatedRun {
   }
 }
 
-function simulatedStep({ ledger, runtime, actor }: ProcessParts): StepDefinition {
+function simulatedStep(parts: ProcessParts): StepDefinition {
+  const { ledger, actor } = parts;
+  const takesTime = timeOf(parts);
   const body = async (ms: unknown, fails: unknown): Promise<string> => {
     const { step, execution } = scopeOfBody();
     const { seq, attempt } = step;
     const { workflowId, ownership } = execution;
     const { token } = ownership;
     const id = ledger.begin(actor, { workflowId, seq, token, attempt });
-    if (Number(ms) > 0) await sleep(runtime, Number(ms));
+    await takesTime(ms);
     if (attempt <= Number(fails)) {
       ledger.failed(token, seq);
       throw new SimulatedError(`failed: ${id}`);
@@ -166,14 +168,16 @@ function simulatedStep({ ledger, runtime, actor }: ProcessParts): StepDefinition
 }
 
 /** Has its effect at once, and takes it back when the workflow is rolled back. What became of an interrupted one can be found out. */
-function undoableStep({ ledger, runtime, actor }: ProcessParts): StepDefinition {
+function undoableStep(parts: ProcessParts): StepDefinition {
+  const { ledger, actor } = parts;
+  const takesTime = timeOf(parts);
   const body = async (ms: unknown): Promise<string> => {
     const { step, execution } = scopeOfBody();
     const { workflowId, ownership } = execution;
     const { seq, attempt } = step;
     const id = ledger.begin(actor, { workflowId, seq, token: ownership.token, attempt });
     ledger.takesEffect(workflowId, seq, id);
-    if (Number(ms) > 0) await sleep(runtime, Number(ms));
+    await takesTime(ms);
     return id;
   };
   const reconcile = (): Promise<Reconciliation> => {
@@ -182,10 +186,19 @@ function undoableStep({ ledger, runtime, actor }: ProcessParts): StepDefinition 
     return Promise.resolve(result === undefined ? { didNotHappen: true } : { happened: true, result });
   };
   const compensate = async (result: unknown, ms: unknown): Promise<void> => {
-    if (Number(ms) > 0) await sleep(runtime, Number(ms));
+    await takesTime(ms);
     ledger.undoes(scopeOfBody().execution.workflowId, String(result));
   };
   return stepDefinition('undoable', body, { reconcile, compensate });
+}
+
+function timeOf({ runtime, actor }: ProcessParts): (ms: unknown) => Promise<void> {
+  return async (ms) => {
+    if (Number(ms) <= 0) return;
+    actor.openBodies += 1;
+    await sleep(runtime, Number(ms));
+    actor.openBodies -= 1;
+  };
 }
 
 function scopeOfBody(): { readonly step: RunningAttempt; readonly execution: RunningExecution } {

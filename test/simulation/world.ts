@@ -1,3 +1,5 @@
+const SETTLED = Promise.resolve();
+
 /** Something that lives in the world: a process, or what is always there. */
 export class Actor {
   readonly name: string;
@@ -74,7 +76,7 @@ export class World {
           reject(error);
           return;
         }
-        queueMicrotask(turnLater);
+        void SETTLED.then(turnLater);
       };
       // A tick that a promise reaction asks for comes when no reaction is left; one that a tick asks for would come before them.
       const turnLater = (): void => {

@@ -16,7 +16,9 @@ export class MemoryCalls {
   readonly #link: Link;
   readonly #clock: Pick<Clock, 'pause'>;
   readonly #newNonce: () => string;
-  readonly #closing = new AbortController();
+  /** Ends pauses. Made with the first of them, as most stores never pause. */
+  #closing: AbortController | undefined;
+  #isClosed = false;
   /** The last write of each execution. */
   readonly #lines = new Map<string, Promise<unknown>>();
 
@@ -29,7 +31,6 @@ export class MemoryCalls {
     readonly clock: Pick<Clock, 'pause'>;
     readonly newNonce: () => string;
   }) {
-    setMaxListeners(0, this.#closing.signal);
     this.#link = link;
     this.#clock = clock;
     this.#newNonce = newNonce;
@@ -42,12 +43,15 @@ export class MemoryCalls {
   /** Asks until it is answered: only for what may happen twice, or knows by its nonce that it has happened. */
   async ask<Reply>(transaction: () => Reply): Promise<Reply> {
     for (;;) {
+      this.#throwIfClosed();
       try {
-        return await this.once(transaction);
+        const reply = await this.#link.call(transaction);
+        this.#throwIfClosed();
+        return reply;
       } catch (error) {
         if (!(error instanceof LostReplyError)) throw error;
         this.counters.repeatedFlushes += 1;
-        await this.#clock.pause(REPEAT_DELAY_MS, this.#closing.signal);
+        await this.#pause(REPEAT_DELAY_MS);
       }
     }
   }
@@ -82,30 +86,30 @@ export class MemoryCalls {
       ownership.recordVersion = tried.version;
       const delayMs = CONFLICT_DELAYS_MS[conflicts];
       if (delayMs === undefined) return { kind: 'conflict' };
-      await this.#clock.pause(delayMs, this.#closing.signal);
+      await this.#pause(delayMs);
     }
   }
 
   /** What one execution asks goes in the order of its calls; two executions of one workflow do not wait for each other. */
-  async inLine<Answer>(
+  inLine<Answer>(
     { workflowId, token }: Pick<Ownership, 'workflowId' | 'token'>,
     call: () => Promise<Answer>,
   ): Promise<Answer> {
     const line = `${token} ${workflowId}`;
-    const before = this.#lines.get(line) ?? Promise.resolve();
-    const answered = before.then(call, call);
+    const before = this.#lines.get(line);
+    const answered = before === undefined ? call() : before.then(call, call);
     this.#lines.set(line, answered);
-    try {
-      return await answered;
-    } finally {
+    const leave = (): void => {
       if (this.#lines.get(line) === answered) this.#lines.delete(line);
-    }
+    };
+    answered.then(leave, leave);
+    return answered;
   }
 
   /** Passes a hint on to this process, while it is there. */
   hint(deliver: () => void): void {
     this.#link.hint(() => {
-      if (!this.#closing.signal.aborted) deliver();
+      if (!this.#isClosed) deliver();
     });
   }
 
@@ -113,13 +117,23 @@ export class MemoryCalls {
   async close(drainMs: number): Promise<void> {
     if (drainMs > 0 && this.#lines.size > 0) {
       const drained = Promise.allSettled(this.#lines.values());
-      await Promise.race([drained, this.#clock.pause(drainMs, this.#closing.signal)]);
+      await Promise.race([drained, this.#pause(drainMs)]);
     }
-    this.#closing.abort();
+    this.#isClosed = true;
+    this.#closing?.abort();
+  }
+
+  #pause(ms: number): Promise<void> {
+    if (this.#closing === undefined) {
+      this.#closing = new AbortController();
+      setMaxListeners(0, this.#closing.signal);
+      if (this.#isClosed) this.#closing.abort();
+    }
+    return this.#clock.pause(ms, this.#closing.signal);
   }
 
   #throwIfClosed(): void {
-    if (!this.#closing.signal.aborted) return;
+    if (!this.#isClosed) return;
     throw new StoreClosedError('The store was closed before this call was answered: its effect is unknown.');
   }
 }

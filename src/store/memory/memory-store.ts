@@ -219,7 +219,7 @@ export class MemoryStore implements Store {
     return this.#calls.ask(() => registerExecutor(this.#db, registration));
   }
 
-  async heartbeat(executor: ExecutorIdentity, leaseMs: number): Promise<HeartbeatAnswer> {
+  heartbeat(executor: ExecutorIdentity, leaseMs: number): Promise<HeartbeatAnswer> {
     // Asked once: the caller counts the time since the last answer, and a late one must not look fresh.
     return this.#once(() => heartbeat(this.#db, executor, leaseMs));
   }
@@ -231,9 +231,12 @@ export class MemoryStore implements Store {
   }
 
   async claim(request: ClaimRequest): Promise<ClaimAnswer> {
-    await this.#calls.ask(() => {
-      drainWakeUps(this.#db);
-    });
+    // For the ends of executions in quick succession, one look at the wake-ups is enough.
+    if (request.wakeupsSeen !== true) {
+      await this.#calls.ask(() => {
+        drainWakeUps(this.#db);
+      });
+    }
     // What a claim whose reply was lost has taken is found by the executor's comparison with its running set.
     return this.#calls.ask(() => claimWork(this.#db, request));
   }
