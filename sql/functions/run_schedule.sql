@@ -4,7 +4,7 @@
 --             (p_cancelled_error is their outcome); 'skip' does not keep it back, since somebody asks for it.
 --   backfill  one run of each of p_ticks_ms (milliseconds since 1970), one after the other, but for those that have one
 --
--- No row: there is no such schedule. p_nonce makes a repeated call answer what the first one did.
+-- No row: there is no such schedule, and none of the runs is this call's. p_nonce makes a repeated call answer what the first one did.
 CREATE OR REPLACE FUNCTION run_schedule(
   p_name text, p_cause text, p_workflow_id text, p_ticks_ms bigint[], p_nonce uuid, p_cancelled_error text
 )
@@ -19,19 +19,30 @@ DECLARE
   v_ticks    timestamptz[] := ARRAY[date_trunc('milliseconds', clock())];
   v_runs     record;
   v_schedule schedule%ROWTYPE;
+  v_is_gone  boolean;
 BEGIN
   -- One at a time, so that a repeated call finds what the first one did.
   SELECT * INTO v_schedule FROM schedule s WHERE s.name = p_name FOR NO KEY UPDATE;
-  IF NOT FOUND THEN
-    RETURN;
-  END IF;
+  v_is_gone := NOT FOUND;
   IF p_cause = 'backfill' THEN
     SELECT coalesce(array_agg(t.tick ORDER BY t.place), '{}'),
            coalesce(array_agg(schedule_run_id(p_name, t.tick) ORDER BY t.place), '{}')
       INTO v_ticks, v_ids
       FROM (SELECT c_epoch + r.ms * interval '1 ms' AS tick, r.place
               FROM unnest(p_ticks_ms) WITH ORDINALITY AS r (ms, place)) t;
-  ELSIF v_schedule.overlap = 'cancel' AND NOT EXISTS (
+  END IF;
+  IF v_is_gone THEN
+    -- Deleted since an earlier try of this call, whose reply was lost: its runs are there, and they are the answer.
+    RETURN QUERY
+    SELECT s.workflow_id, (extract(epoch FROM s.scheduled_at) * 1000)::double precision, i.nonce = p_nonce
+      FROM unnest(v_ids) WITH ORDINALITY AS r (id, place)
+      JOIN workflow_status s ON s.workflow_id = r.id
+      JOIN workflow_input i ON i.workflow_id = r.id
+     WHERE EXISTS (SELECT FROM workflow_input x WHERE x.workflow_id = ANY (v_ids) AND x.nonce = p_nonce)
+     ORDER BY r.place;
+    RETURN;
+  END IF;
+  IF p_cause <> 'backfill' AND v_schedule.overlap = 'cancel' AND NOT EXISTS (
     SELECT FROM workflow_status s WHERE s.workflow_id = p_workflow_id
   ) THEN
     PERFORM cancel_tree(live_runs(p_name), NULL, NULL, p_nonce, 'schedule', 'Schedule ' || p_name || ' was triggered', 'cancel',

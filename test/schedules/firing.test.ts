@@ -398,6 +398,46 @@ test('a trigger whose reply is lost has run once', async () => {
   await handle.cancel();
 });
 
+test('a trigger, a backfill and a deletion whose reply is lost are done, also when the schedule is gone when they are sent again', async () => {
+  const proxy = await startPgProxyFor(bed.database.url);
+  onTestFinished(() => proxy.close());
+  const lossy = await HoldfastClient.connect({
+    database: proxy.connectionString(bed.database.url),
+    logger: silentLogger,
+  });
+  onTestFinished(() => lossy.close());
+  const late = async <Result>(statement: RegExp, call: () => Promise<Result>, before: () => Promise<unknown>) => {
+    const lost = proxy.arm({ do: 'drop-reply' }, statement);
+    const called = call();
+    await lost.happened;
+    await proxy.admit('closed-at-once');
+    await before();
+    await proxy.admit('open');
+    return called;
+  };
+  const client = await clientAt();
+  const remove = (): Promise<void> => client.schedules.delete('fleeting');
+
+  await define('fleeting', 'queue', '2026-03-05T00:30:00Z');
+  const handle = await late(/run_schedule/, () => lossy.schedules.trigger('fleeting'), remove);
+  expect(['ENQUEUED', 'PENDING', 'SUCCESS', 'SUSPENDED']).toContain(await handle.status());
+
+  await define('fleeting', 'queue', '2026-03-05T00:30:00Z');
+  const range = { from: new Date('2026-03-05T01:00:00Z'), to: new Date('2026-03-05T02:00:00Z') };
+  const runs = await late(/run_schedule/, () => lossy.schedules.backfill('fleeting', range), remove);
+  expect(runs.length).toBeGreaterThan(0);
+  expect(runs.every(({ isNew }) => isNew)).toBe(true);
+
+  await define('fleeting', 'queue', '2026-03-05T00:30:00Z');
+  await late(
+    /delete_schedule/,
+    () => lossy.schedules.delete('fleeting'),
+    () => Promise.resolve(),
+  );
+  await expect(client.schedules.trigger('fleeting')).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' });
+  for (const id of [handle.workflowId, ...runs.map(({ workflowId }) => workflowId)]) await client.handle(id).cancel();
+});
+
 test('a backfill runs each tick of its range once, one at a time, and not those that have run', async () => {
   const store = await storeAt('2026-03-06T09:00:00Z');
   const client = await define('filled', 'skip', '2026-03-06T02:30:00Z');

@@ -13,7 +13,7 @@ import type {
   ScheduleUpdate,
   StoredSchedule,
 } from '../schedule-store.js';
-import { askAgain } from './ask-again.js';
+import { askAgain, type AskAgainOptions } from './ask-again.js';
 import { WorkAnnouncer } from './work-announcer.js';
 
 /** Longest wait for an answer to the scheduler, in milliseconds: a connection that is dead must not stop the ticks. */
@@ -125,10 +125,14 @@ export class PostgresScheduleStore implements ScheduleStore {
   }
 
   async delete(name: string): Promise<boolean> {
-    const [row] = await this.#ask<{ found: boolean }>(`SELECT ${this.#call('delete_schedule')}($1::text) AS found`, [
-      name,
-    ]);
-    return row?.found ?? false;
+    let isRepeated = false;
+    const onFailure = (): void => {
+      isRepeated = true;
+    };
+    const text = `SELECT ${this.#call('delete_schedule')}($1::text) AS found`;
+    const [row] = await this.#ask<{ found: boolean }>(text, [name], { onFailure });
+    // If it is not there at a second try, the first one, whose reply was lost, has deleted it.
+    return row?.found === true || isRepeated;
   }
 
   async list(): Promise<readonly StoredSchedule[]> {
@@ -211,8 +215,12 @@ export class PostgresScheduleStore implements ScheduleStore {
     ]);
   }
 
-  #ask<Row extends SqlRow>(text: string, parameters: readonly SqlParameter[]): Promise<readonly Row[]> {
-    return askAgain<Row>(this.#driver, this.#closing.signal, text, parameters);
+  #ask<Row extends SqlRow>(
+    text: string,
+    parameters: readonly SqlParameter[],
+    options?: AskAgainOptions,
+  ): Promise<readonly Row[]> {
+    return askAgain<Row>(this.#driver, this.#closing.signal, text, parameters, options);
   }
 
   #call(functionName: string): string {
