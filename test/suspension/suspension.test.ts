@@ -147,7 +147,7 @@ describe('a suspended workflow', () => {
 
   test('times out at its deadline', async () => {
     current = await bed.launch({ workflows, suspendAfter: 20 });
-    const handle = await current.start(nap, { workflowId: 'late', timeout: 500 }, 'late', 3_600_000);
+    const handle = await current.start(nap, { workflowId: 'late', timeout: 3_000 }, 'late', 3_600_000);
     await suspended('late');
     await expect(handle.result()).rejects.toMatchObject({ code: 'WORKFLOW_TIMEOUT' });
     await current.close();
