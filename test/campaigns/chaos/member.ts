@@ -8,6 +8,8 @@ export type MemberState = 'running' | 'stopped' | 'ended';
 
 /** How long a process may take to answer a command before it counts as hung, in milliseconds. */
 const ANSWER_MS = 60_000;
+/** And to be ready. A machine with ten times as much to do as it can takes a minute to load a program. */
+const LAUNCH_MS = 300_000;
 
 /** One process of the campaign and its way to the database. Whatever is done to it goes into the ledger first. */
 export class Member {
@@ -57,7 +59,7 @@ export class Member {
     const child = fork(program, [JSON.stringify({ ...options, database: url.href })]);
     const member = new Member(child, proxy, ledger, options);
     try {
-      await member.#replyTo(0);
+      await member.#replyTo(0, LAUNCH_MS);
     } catch (error) {
       // Nobody would know of it, and it would go on while the others are judged.
       await member.kill();
@@ -132,11 +134,11 @@ export class Member {
     this.#ledger.note({ what: 'process', process: this.who, happened });
   }
 
-  #replyTo(id: number): Promise<unknown> {
+  #replyTo(id: number, withinMs = ANSWER_MS): Promise<unknown> {
     const reply = new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        reject(new Error(`${this.who} has not answered for ${String(ANSWER_MS)} ms.`));
-      }, ANSWER_MS);
+        reject(new Error(`${this.who} has not answered for ${String(withinMs)} ms.`));
+      }, withinMs);
       const settle =
         <Value>(how: (value: Value) => void) =>
         (value: Value): void => {
