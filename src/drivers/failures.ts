@@ -50,6 +50,11 @@ export function statementFailure(error: unknown): HoldfastError {
   );
 }
 
+/** What whoever waited for a connection for so long is told. */
+export function noConnectionWithin(timeoutMs: number): ConnectionUnavailableError {
+  return new ConnectionUnavailableError(`No connection within ${timeoutMs} ms, nothing was sent.`);
+}
+
 /** Turns what an attempt to get a connection failed with into what the contract promises. */
 export function connectionFailure(error: unknown): HoldfastError {
   if (error instanceof ConnectionUnavailableError) return error;

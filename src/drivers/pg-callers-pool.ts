@@ -1,6 +1,6 @@
-import { ConnectionUnavailableError, PoolEndedError } from '../errors/database-errors.js';
+import { PoolEndedError } from '../errors/database-errors.js';
 import { DEFAULT_MAX_CONNECTIONS } from './driver-options.js';
-import { connectionFailure } from './failures.js';
+import { connectionFailure, noConnectionWithin } from './failures.js';
 import type { PgClient, PgPool } from './pg-library.js';
 import { PgSession } from './pg-session.js';
 import { type Session, type SessionSource, type SessionTraits, UNKNOWN_TRAITS } from './session.js';
@@ -116,7 +116,7 @@ export class PgCallersPool implements SessionSource {
       };
       const timer = setTimeout(() => {
         this.#waiting.remove(take);
-        reject(new ConnectionUnavailableError(`No connection within ${timeoutMs} ms, nothing was sent.`));
+        reject(noConnectionWithin(timeoutMs));
       }, timeoutMs);
       this.#waiting.push(take, isUrgent);
     });
@@ -141,7 +141,7 @@ export class PgCallersPool implements SessionSource {
       };
       // Own limit, since the pool may wait for ever.
       const timer = setTimeout(() => {
-        giveUp(new ConnectionUnavailableError(`No connection within ${timeoutMs} ms, nothing was sent.`));
+        giveUp(noConnectionWithin(timeoutMs));
       }, remainingMs);
       const settled = (): void => {
         clearTimeout(timer);

@@ -1,5 +1,5 @@
 import { ConnectionLostError, ConnectionUnavailableError } from '../errors/database-errors.js';
-import { connectionFailure } from './failures.js';
+import { connectionFailure, noConnectionWithin } from './failures.js';
 import type { Session, SessionSource } from './session.js';
 import { WaitingLine } from './waiting-line.js';
 
@@ -84,7 +84,7 @@ export class SessionPool implements SessionSource {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.remove(request);
-        request.reject(new ConnectionUnavailableError(`No connection within ${timeoutMs} ms, nothing was sent.`));
+        request.reject(noConnectionWithin(timeoutMs));
       }, timeoutMs);
       const request: Request = {
         isSettled: false,

@@ -14,14 +14,35 @@ const TRAPS = `CREATE SCHEMA evil;
   CREATE FUNCTION evil.pg_backend_pid() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE 'shadowed'; END $$;
   CREATE FUNCTION evil.current_setting(text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE 'shadowed'; END $$;`;
 
-describe('with hostile defaults of the database', () => {
-  let database: TestDatabase;
-  let server: ServerActions;
-  let bouncer: PgBouncer | undefined;
+interface Bed {
+  readonly database: TestDatabase;
+  readonly server: ServerActions;
+  readonly bouncer: PgBouncer | undefined;
+}
 
+/** A database of the block's own, prepared by `prepare`, and a way there through PgBouncer where there is one. */
+function useDatabase(prepare: (bed: Pick<Bed, 'database' | 'server'>) => Promise<unknown>): () => Bed {
+  let bed: Bed;
   beforeAll(async () => {
-    database = await createTestDatabase();
-    server = await ServerActions.connect(database.url);
+    const database = await createTestDatabase();
+    const server = await ServerActions.connect(database.url);
+    await prepare({ database, server });
+    bed = { database, server, bouncer: hasPgBouncer ? await startPgBouncer(database.url) : undefined };
+  });
+  afterAll(async () => {
+    await bed.bouncer?.stop();
+    await bed.server.close();
+    await bed.database.drop();
+  });
+  return () => bed;
+}
+
+function throughBouncer({ database, bouncer }: Bed): string {
+  return bouncer?.connectionString(database.url) ?? '';
+}
+
+describe('with hostile defaults of the database', () => {
+  const bed = useDatabase(async ({ database, server }) => {
     await server.rows(TRAPS);
     await server.rows('CREATE TABLE public.item (id int4)');
     const settings = [
@@ -32,17 +53,11 @@ describe('with hostile defaults of the database', () => {
       'search_path = evil, pg_catalog',
     ];
     for (const setting of settings) await server.rows(`ALTER DATABASE ${database.name} SET ${setting}`);
-    bouncer = hasPgBouncer ? await startPgBouncer(database.url) : undefined;
-  });
-  afterAll(async () => {
-    await bouncer?.stop();
-    await server.close();
-    await database.drop();
   });
 
   const routes = [
-    { route: 'directly', url: () => database.url },
-    ...(hasPgBouncer ? [{ route: 'through PgBouncer', url: () => bouncer?.connectionString(database.url) ?? '' }] : []),
+    { route: 'directly', url: () => bed().database.url },
+    ...(hasPgBouncer ? [{ route: 'through PgBouncer', url: () => throughBouncer(bed()) }] : []),
   ];
 
   for (const kind of DRIVER_KINDS) {
@@ -77,7 +92,7 @@ describe('with hostile defaults of the database', () => {
 
   it('a pool of the caller keeps its sessions as they were', async () => {
     for (const kind of DRIVER_KINDS.filter(({ usesCallersSessions }) => usesCallersSessions)) {
-      const { driver, close } = await kind.open(database.url, { maxConnections: 1 });
+      const { driver, close } = await kind.open(bed().database.url, { maxConnections: 1 });
       await driver.query('SELECT 1');
       const isolation = await driver.query(
         "SELECT pg_catalog.current_setting('default_transaction_isolation') AS isolation",
@@ -89,26 +104,13 @@ describe('with hostile defaults of the database', () => {
 });
 
 describe('a statement that was given up', () => {
-  let database: TestDatabase;
-  let server: ServerActions;
-  let bouncer: PgBouncer | undefined;
-
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    server = await ServerActions.connect(database.url);
-    await server.rows('CREATE TABLE item (id int4)');
-    bouncer = hasPgBouncer ? await startPgBouncer(database.url) : undefined;
-  });
-  afterAll(async () => {
-    await bouncer?.stop();
-    await server.close();
-    await database.drop();
-  });
+  const bed = useDatabase(({ server }) => server.rows('CREATE TABLE item (id int4)'));
 
   const readCheck = "SELECT current_setting('client_connection_check_interval') AS interval";
   const ownKinds = DRIVER_KINDS.filter(({ usesCallersSessions }) => !usesCallersSessions);
 
   it('does not go on at the server behind a lock that nobody gives back', async () => {
+    const { database, server } = bed();
     const holder = await ServerActions.connect(database.url);
     await holder.rows('BEGIN');
     await holder.rows('LOCK TABLE item IN ACCESS EXCLUSIVE MODE');
@@ -127,14 +129,15 @@ describe('a statement that was given up', () => {
   });
 
   it('leaves an interval alone that somebody has chosen, and sessions that are not ours alone', async () => {
+    const { database, server } = bed();
     for (const kind of DRIVER_KINDS) {
       const { driver, close } = await kind.open(database.url);
       const expected = kind.usesCallersSessions ? '0' : '10s';
       expect(await driver.query(readCheck), kind.label).toEqual([{ interval: expected }]);
       await close();
     }
-    for (const kind of bouncer === undefined ? [] : ownKinds) {
-      const { driver, close } = await kind.open(bouncer?.connectionString(database.url) ?? '');
+    for (const kind of hasPgBouncer ? ownKinds : []) {
+      const { driver, close } = await kind.open(throughBouncer(bed()));
       expect(await driver.query(readCheck), kind.label).toEqual([{ interval: '0' }]);
       await close();
     }
