@@ -1,9 +1,9 @@
-import { beMutant } from './mutated-bundle.js';
 import { MUTANTS, type Mutant } from './mutants.js';
 import type { SimulateCommand } from './options.js';
-import type { ScopeName } from './scenarios.js';
-import { simulate } from './simulate.js';
+import type { Threads } from './threads.js';
 import type { Judge } from './violations.js';
+
+type Asked = Pick<SimulateCommand, 'scope' | 'seed' | 'seeds'>;
 
 interface Search {
   readonly isFound: boolean;
@@ -13,16 +13,11 @@ interface Search {
   readonly red: ReadonlySet<Judge>;
 }
 
-/** Tries one mutant after the other in one process, so that compiling is paid for once. Whether all were found by who has to find them. */
-export async function tryAllMutants({
-  scope,
-  seed,
-  seeds,
-}: Pick<SimulateCommand, 'scope' | 'seed' | 'seeds'>): Promise<boolean> {
+/** Tries one mutant after the other in the same threads, so that compiling is paid for once. Whether all were found by who has to find them. */
+export async function tryAllMutants(threads: Threads, asked: Asked): Promise<boolean> {
   let areFound = true;
   for (const mutant of MUTANTS) {
-    beMutant(mutant.name);
-    const { isFound, schedules, events, red } = await search(mutant, scope, seed, seeds);
+    const { isFound, schedules, events, red } = await search(threads, mutant, asked);
     areFound &&= isFound;
     const verdict = isFound ? 'found' : `not found by ${mutant.foundBy.join(', ')}`;
     const judges = [...red].join(', ') || 'nobody';
@@ -32,12 +27,21 @@ export async function tryAllMutants({
 }
 
 /** Goes on behind schedules in which only others than those who have to find it were red. */
-async function search({ foundBy }: Mutant, scope: ScopeName, seed: number, most: number): Promise<Search> {
+async function search(
+  threads: Threads,
+  { name, foundBy }: Mutant,
+  { scope, seed, seeds: most }: Asked,
+): Promise<Search> {
   const red = new Set<Judge>();
   let schedules = 0;
   let events = 0;
   while (schedules < most) {
-    const { seeds, counts, failure } = await simulate(scope, seed + schedules, most - schedules);
+    const { seeds, counts, failure } = await threads.simulate({
+      scope,
+      seed: seed + schedules,
+      seeds: most - schedules,
+      mutant: name,
+    });
     schedules += seeds;
     events += counts.happenings;
     for (const { judge } of failure?.violations ?? []) red.add(judge);

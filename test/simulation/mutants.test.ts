@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Bundle } from '../support/bundle.js';
-import { mutatedBundle } from './mutated-bundle.js';
 import { MUTANTS } from './mutants.js';
-import { ALL_MUTANTS, MUTANT_VARIABLE } from './options.js';
+import { ALL_MUTANTS } from './options.js';
+import { programBundle } from './program-bundle.js';
 import type { Scenario } from './scenario.js';
 import { JUDGES } from './violations.js';
 
@@ -19,7 +19,7 @@ const LIMIT_MS = 400_000;
 
 let bundle: Bundle;
 beforeAll(async () => {
-  bundle = await mutatedBundle();
+  bundle = await programBundle(true);
 });
 afterAll(() => bundle.remove());
 
@@ -72,8 +72,7 @@ async function simulated(
   mutant: string,
   args: readonly string[],
 ): Promise<{ readonly code?: number; readonly stdout: string }> {
-  const env = { ...process.env, [MUTANT_VARIABLE]: mutant };
-  return (await run(process.execPath, [bundle.program, '--mutant', mutant, ...args], { env }).catch(
+  return (await run(process.execPath, [bundle.program, '--mutant', mutant, ...args]).catch(
     (error: unknown) => error,
   )) as { readonly code?: number; readonly stdout: string };
 }

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 import { mutantOf, numberOf } from '../campaigns/support/command-line.js';
 import { MUTANTS } from './mutants.js';
@@ -6,21 +7,19 @@ import type { ScopeName } from './scenarios.js';
 /** Each mutant in turn. */
 export const ALL_MUTANTS = 'all';
 
-/** Set in the process that runs a mutant. */
-export const MUTANT_VARIABLE = 'HOLDFAST_SIMULATION_MUTANT';
-
 export interface SimulateCommand {
   readonly seed: number;
   readonly seeds: number;
   readonly scope: ScopeName;
   readonly mutant: string | undefined;
+  readonly threads: number;
   /** A failing scenario is not made smaller. */
   readonly quick: boolean;
 }
 
 const NAMES = [ALL_MUTANTS, ...MUTANTS.map(({ name }) => name)];
 
-export const USAGE = `npm run simulate -- [--seeds N] [--seed S] [--small] [--mutant NAME] [--quick]
+export const USAGE = `npm run simulate -- [--seeds N] [--seed S] [--small] [--mutant NAME] [--quick] [--threads N]
 
   --seeds N      how many schedules to run, default 1000
   --seed S       the first one; each is determined by its number. Default 1
@@ -28,6 +27,7 @@ export const USAGE = `npm run simulate -- [--seeds N] [--seed S] [--small] [--mu
   --mutant NAME  with a mistake in the library, which has to be found: ${NAMES.join(', ')}
                  all: each in turn, and how many schedules it took to find it; exit code 1 if one was not found
   --quick        a schedule that fails is printed as it is, and not made smaller
+  --threads N    how many at once, default as many as there are cores. What is found does not depend on it
 
 Exit code 0: green; 1: a judge found something; 2: too little happened to show anything.`;
 
@@ -40,16 +40,20 @@ export function parseSimulateCommand(args: readonly string[]): SimulateCommand |
       seed: { type: 'string', default: '1' },
       small: { type: 'boolean', default: false },
       mutant: { type: 'string' },
+      threads: { type: 'string', default: String(availableParallelism()) },
       quick: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   });
   if (values.help) return undefined;
+  const threads = numberOf('--threads', values.threads);
+  if (!Number.isInteger(threads) || threads < 1) throw new Error('--threads has to be 1 or more.');
   return {
     seed: numberOf('--seed', values.seed),
     seeds: numberOf('--seeds', values.seeds),
     scope: values.small ? 'small' : 'ordinary',
     mutant: mutantOf(NAMES, values.mutant),
+    threads,
     quick: values.quick,
   };
 }

@@ -142,7 +142,7 @@ class ScenarioRun {
     );
     world.in(troubleMs + 1, undefined, () => {
       if (this.#isHealed) return;
-      if (healer === 'always' || this.#living().length === 0) this.#join('healer');
+      if (healer === 'always' || this.#living().every(({ actor }) => actor.wasRobbed)) this.#join('healer');
       this.#heal();
     });
     const workMs = 2 * workflows.reduce((sum, { program }) => sum + workOf(program), 0);

@@ -1,10 +1,16 @@
 import { bundle, type Bundle } from '../support/bundle.js';
 import { PATCHES } from './mutants.js';
 
-/** The simulation's program, with all mutants in its copy of the library; {@link beMutant} chooses the one that runs. */
-export async function mutatedBundle(): Promise<Bundle> {
+const PROGRAM = new URL('./program.ts', import.meta.url);
+
+/** The simulation's program; on request with all mutants in its copy of the library, of which {@link beMutant} chooses one. */
+export function programBundle(hasMutants: boolean): Promise<Bundle> {
+  return hasMutants ? mutatedBundle() : bundle(PROGRAM);
+}
+
+async function mutatedBundle(): Promise<Bundle> {
   const patched = new Set<string>();
-  const made = await bundle(new URL('./main.ts', import.meta.url), [
+  const made = await bundle(PROGRAM, [
     {
       name: 'mutants',
       enforce: 'pre',
@@ -26,7 +32,7 @@ export async function mutatedBundle(): Promise<Bundle> {
 
 const MUTANT = 'simulationMutant';
 
-/** From now on this process runs with that mistake, if it was bundled with them. */
+/** From now on this thread runs with that mistake, if it was bundled with them. */
 export function beMutant(name: string): void {
   (globalThis as Record<string, unknown>)[MUTANT] = name;
 }
