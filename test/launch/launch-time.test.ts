@@ -7,6 +7,7 @@ import {
   type HoldfastOptions,
   type PayloadCodec,
 } from '../../src/index.js';
+import { defaultSchema } from '../support/conditions.js';
 import { createBed, gate, silentLogger, type Bed } from '../support/launch.js';
 import { startPgProxyFor, type PgProxy } from '../support/pg-proxy.js';
 
@@ -28,7 +29,14 @@ afterAll(async () => {
 });
 
 const launch = (options: Partial<HoldfastOptions>): Promise<Holdfast> =>
-  Holdfast.launch({ workflows: [], database: through, logger: silentLogger, notifications: false, ...options });
+  Holdfast.launch({
+    workflows: [],
+    database: through,
+    schema: defaultSchema(),
+    logger: silentLogger,
+    notifications: false,
+    ...options,
+  });
 
 /** More than the time that connections get to be closed in, and less than any time limit of a connection or statement. */
 const SOON_MS = 9_500;
@@ -49,7 +57,7 @@ const SILENCES: readonly ((proxy: PgProxy) => unknown)[] = [
   (silent) => silent.admit('silent'),
   // When its settings are read, and its schema.
   (silent) => silent.arm({ do: 'black-hole' }, /server_version_num/),
-  (silent) => silent.arm({ do: 'black-hole' }, /FROM "holdfast"\.migration/),
+  (silent) => silent.arm({ do: 'black-hole' }, /FROM "\w+"\.migration/),
 ];
 
 /** Does something with each kind of silent database, with all of them at once. */

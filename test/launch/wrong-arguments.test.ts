@@ -121,7 +121,7 @@ describe('messages of errors say what to do', () => {
     const launched = Holdfast.launch({
       database: 'postgresql://nobody@127.0.0.1:1/nothing',
       workflows: [echo],
-      launchTimeout: 1,
+      launchTimeout: 500,
       logger: silentLogger,
     });
     await expect(launched).rejects.toMatchObject({
