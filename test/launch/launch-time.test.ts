@@ -140,17 +140,13 @@ test('C62 a launch whose codec does not answer can be aborted', async () => {
 test('a launch that a newer process of the same executor ID overtakes fails, and leaves nothing running', async () => {
   const complaints: string[] = [];
   const logger = { ...silentLogger, warn: (message: string) => complaints.push(message) };
-  const first = gate();
-  // The first heartbeat of the older one comes when the newer one is there.
-  proxy.arm({ do: 'delay', delayMs: 1_000 }, /heartbeat\(/, {
-    onHit: () => {
-      first.open();
-    },
-  });
+  const isOvertaken = gate();
+  const first = proxy.arm({ do: 'hold', until: isOvertaken.opened }, /heartbeat\(/);
   const older = launch({ executorId: 'same', pollInterval: 10, logger });
   older.catch(() => undefined);
-  await first.opened;
+  await first.happened;
   const newer = await bed.launch({ executorId: 'same', workflows: [] });
+  isOvertaken.open();
   await expect(older).rejects.toMatchObject({ code: 'CLOSED' });
   expect(newer.health()).toMatchObject({ state: 'running', incarnation: 2 });
   await proxy.waitFor(({ open }) => open === 0);

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { createBed, waitUntil, type Bed } from '../support/launch.js';
+import { createBed, gate, waitUntil, type Bed } from '../support/launch.js';
 import { startPgProxyFor, type PgProxy, type ProxyFault } from '../support/pg-proxy.js';
 import { Workers, type Worker } from './support/worker.js';
 
@@ -125,11 +125,12 @@ test.each(['in the body', 'between the checkpoint and COMMIT'] as const)(
     await body.arrived;
     if (point === 'in the body') victim.freeze();
     else {
-      // Long enough for the process to stand still before the server has the statement.
-      const held = proxy.arm({ do: 'delay', delayMs: 300 }, CHECKPOINT);
+      const frozen = gate();
+      const held = proxy.arm({ do: 'hold', until: frozen.opened }, CHECKPOINT);
       body.release();
       await held.happened;
       victim.freeze();
+      frozen.open();
     }
     const survivor = await launch(`survivor ${workflowId}`);
     await expectPaidOnce(workflowId, 2);
@@ -147,10 +148,12 @@ test('paused while checkpoint and COMMIT are on their way: they commit, and the 
   const body = victim.hold('pay');
   void victim.start('paying', workflowId, IDLE_TIMEOUT_MS).catch(() => undefined);
   await body.arrived;
-  const held = proxy.arm({ do: 'delay', delayMs: 300 }, CHECKPOINT);
+  const frozen = gate();
+  const held = proxy.arm({ do: 'hold', until: frozen.opened }, CHECKPOINT);
   body.release();
   await held.happened;
   victim.freeze();
+  frozen.open();
   const survivor = await launch(`survivor ${workflowId}`);
   await expectPaidOnce(workflowId, 1);
   victim.thaw();
@@ -204,10 +207,12 @@ test.each(['in the body', 'between its completion and COMMIT'] as const)(
     await body.arrived;
     if (point === 'in the body') victim.freeze();
     else {
-      const held = front.arm({ do: 'delay', delayMs: 300 }, /record_completion/);
+      const frozen = gate();
+      const held = front.arm({ do: 'hold', until: frozen.opened }, /record_completion/);
       body.release();
       await held.happened;
       victim.freeze();
+      frozen.open();
     }
     const survivor = await launch(`survivor ${workflowId}`, { application: other.url });
     await expectPaidOnce(workflowId, 2, elsewhere);

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { idempotencyKey } from '../../src/engine/attempt-context.js';
-import { createBed, waitUntil, type Bed } from '../support/launch.js';
+import { createBed, gate, waitUntil, type Bed } from '../support/launch.js';
 import { startPgProxyFor, type PgProxy, type ProxyFault } from '../support/pg-proxy.js';
 import { Workers, type Worker } from './support/worker.js';
 
@@ -120,11 +120,12 @@ test.each([
   async (name, status, bodies) => {
     const workflowId = idOf(name);
     const victim = await launch(`paused ${workflowId}`, { viaProxy: true, lease: 2_000 });
-    const held = proxy.arm({ do: 'delay', delayMs: 300 }, ({ sql }) => sql.includes('record_intent'));
+    const frozen = gate();
+    const held = proxy.arm({ do: 'hold', until: frozen.opened }, ({ sql }) => sql.includes('record_intent'));
     void victim.start(name, workflowId).catch(() => undefined);
     await held.happened;
     victim.freeze();
-    held.disarm();
+    frozen.open();
     const survivor = await launch(`survivor ${workflowId}`);
     await expectEnd(workflowId, status, bodies);
     victim.thaw();

@@ -277,11 +277,13 @@ test('C9 a debounced call whose reply was lost counts once, also when its workfl
   const options: EnqueueOptions = { debounce: { key: 'lost reply', delay: 500 } };
   const first = await client.enqueue(echo, options, 'lost first');
   const lost = proxy.arm({ do: 'drop-reply' }, /enqueue_batch/, { times: 1 });
-  proxy.arm({ do: 'delay', delayMs: 1_000 }, /enqueue_batch/, { times: 1 });
+  const hasEnded = gate();
+  proxy.arm({ do: 'hold', until: hasEnded.opened }, /enqueue_batch/, { times: 1 });
   const second = lossy.enqueue(echo, options, 'lost second');
   await lost.happened;
+  expect(await first.result()).toBe('lost second');
+  hasEnded.open();
   const handle = await second;
-  expect(await handle.result()).toBe('lost second');
   expect(handle.workflowId).toBe(first.workflowId);
   expect(runs.filter((run) => run.startsWith('lost'))).toEqual(['lost second']);
   await lossy.close();

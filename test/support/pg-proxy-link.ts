@@ -20,7 +20,9 @@ export type ProxyFault =
   /** The connection stays open and carries nothing any more. The statement itself still gets through if so asked. */
   | { readonly do: 'black-hole'; readonly afterForwarding?: boolean }
   /** The statement, and what follows it on the connection, is held back. */
-  | { readonly do: 'delay'; readonly delayMs: number };
+  | { readonly do: 'delay'; readonly delayMs: number }
+  /** The same, until then. */
+  | { readonly do: 'hold'; readonly until: Promise<unknown> };
 
 /** A statement that was hit. */
 export interface ProxyHit extends ProxyStatement {
@@ -230,6 +232,7 @@ export class ProxyLink {
         messages.push(FLUSH);
       }
       if (fault?.do === 'delay') await pause(fault.delayMs);
+      if (fault?.do === 'hold') await fault.until;
       await this.#write(this.#server, Buffer.concat(messages));
     });
   }
