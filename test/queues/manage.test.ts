@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { defineWorkflow, HoldfastClient, type Holdfast } from '../../src/index.js';
-import { startPgProxyFor } from '../support/pg-proxy.js';
+import { startPgProxyFor, turnedAwayTwice } from '../support/pg-proxy.js';
 import { createBed, gate, silentLogger, type Bed, waitUntil } from '../support/launch.js';
 
 let bed: Bed;
@@ -99,6 +99,25 @@ test('C9 a deletion whose reply was lost is found to have happened', async () =>
   await lossy.queues.delete('lost reply');
   await lost.happened;
   await lossy.close();
+  await proxy.close();
+});
+
+test('a deletion that could not be sent at first has not happened: a queue that never was is not found', async () => {
+  const proxy = await startPgProxyFor(bed.database.url);
+  const cutOff = await HoldfastClient.connect({
+    database: proxy.connectionString(bed.database.url),
+    logger: silentLogger,
+  });
+  await proxy.admit('closed-at-once');
+  proxy.cutAll();
+  // Until there is no connection left: what is sent on one that is gone may have happened.
+  const read = expect(cutOff.queues.list()).resolves.toBeDefined();
+  await turnedAwayTwice(proxy);
+  const deletion = expect(cutOff.queues.delete('never was')).rejects.toMatchObject({ code: 'QUEUE_NOT_FOUND' });
+  await turnedAwayTwice(proxy);
+  await proxy.admit('open');
+  await Promise.all([read, deletion]);
+  await cutOff.close();
   await proxy.close();
 });
 

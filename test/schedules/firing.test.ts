@@ -13,7 +13,7 @@ import { openDriver } from '../../src/drivers/open-driver.js';
 import { PostgresScheduleStore } from '../../src/store/postgres/postgres-schedule-store.js';
 import { defaultSchema } from '../support/conditions.js';
 import { createBed, gate, silentLogger, waitUntil, type Bed } from '../support/launch.js';
-import { startPgProxyFor } from '../support/pg-proxy.js';
+import { startPgProxyFor, turnedAwayTwice } from '../support/pg-proxy.js';
 import { withClockAt } from './support/moved-clock.js';
 
 let bed: Bed;
@@ -436,6 +436,25 @@ test('a trigger, a backfill and a deletion whose reply is lost are done, also wh
   );
   await expect(client.schedules.trigger('fleeting')).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' });
   for (const id of [handle.workflowId, ...runs.map(({ workflowId }) => workflowId)]) await client.handle(id).cancel();
+});
+
+test('a deletion that could not be sent at first has not happened: a schedule that never was is not found', async () => {
+  const proxy = await startPgProxyFor(bed.database.url);
+  onTestFinished(() => proxy.close());
+  const client = await HoldfastClient.connect({
+    database: proxy.connectionString(bed.database.url),
+    logger: silentLogger,
+  });
+  onTestFinished(() => client.close());
+  await proxy.admit('closed-at-once');
+  proxy.cutAll();
+  // Until there is no connection left: what is sent on one that is gone may have happened.
+  const read = expect(client.schedules.list()).resolves.toBeDefined();
+  await turnedAwayTwice(proxy);
+  const deletion = expect(client.schedules.delete('never was')).rejects.toMatchObject({ code: 'SCHEDULE_NOT_FOUND' });
+  await turnedAwayTwice(proxy);
+  await proxy.admit('open');
+  await Promise.all([read, deletion]);
 });
 
 test('a backfill runs each tick of its range once, one at a time, and not those that have run', async () => {

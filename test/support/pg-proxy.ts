@@ -41,6 +41,12 @@ export async function startPgProxyFor(connectionString: string): Promise<PgProxy
   return startPgProxy({ targetHost: url.hostname, targetPort: Number(url.port === '' ? 5432 : url.port) });
 }
 
+/** Waits until two more connections have been turned away. */
+export async function turnedAwayTwice(proxy: PgProxy): Promise<void> {
+  const before = proxy.counters.turnedAway;
+  await proxy.waitFor(({ turnedAway }) => turnedAway > before + 1);
+}
+
 /** A TCP proxy that understands the PostgreSQL protocol well enough to strike at a certain statement. */
 export class PgProxy {
   readonly counters: ProxyCounters = {

@@ -1,4 +1,5 @@
 import type { Driver, SqlParameter, SqlRow } from '../../drivers/driver.js';
+import { ConnectionLostError } from '../../errors/database-errors.js';
 import { StoreClosedError } from '../../errors/store-errors.js';
 import { backoffMs, pause } from './backoff.js';
 import { isTransient } from './transient-errors.js';
@@ -11,8 +12,8 @@ export interface AskAgainOptions {
   readonly prepare?: string;
   /** How long to go on trying, in milliseconds; Infinity: until the store is closed. Default one minute. */
   readonly forMs?: number;
-  /** Called for each try of which it is not known whether it took effect. */
-  readonly onFailure?: () => void;
+  /** Called for each try whose reply was lost: it is not known whether it took effect. */
+  readonly onLost?: () => void;
 }
 
 /** Runs a statement that may safely happen twice, until the database answers. */
@@ -21,7 +22,7 @@ export async function askAgain<Row extends SqlRow>(
   closing: AbortSignal,
   text: string,
   parameters: readonly SqlParameter[],
-  { prepare, forMs = RETRY_FOR_MS, onFailure }: AskAgainOptions = {},
+  { prepare, forMs = RETRY_FOR_MS, onLost }: AskAgainOptions = {},
 ): Promise<readonly Row[]> {
   const giveUpAt = performance.now() + forMs;
   for (let attempt = 1; ; attempt++) {
@@ -30,7 +31,8 @@ export async function askAgain<Row extends SqlRow>(
       return await driver.query<Row>(text, parameters, prepare === undefined ? undefined : { prepare });
     } catch (error) {
       if (!isTransient(error) || performance.now() >= giveUpAt) throw error;
-      onFailure?.();
+      // Every other failure says that nothing took effect.
+      if (error instanceof ConnectionLostError) onLost?.();
       await pause(backoffMs(attempt), closing);
     }
   }

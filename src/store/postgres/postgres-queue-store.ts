@@ -141,15 +141,15 @@ export class PostgresQueueStore implements QueueStore {
   }
 
   async delete(name: string, { release }: { readonly release: boolean }): Promise<QueueDeletion> {
-    let failures = 0;
-    const onFailure = (): void => {
-      failures += 1;
+    let lostReplies = 0;
+    const onLost = (): void => {
+      lostReplies += 1;
     };
     for (let attempt = 1; ; attempt++) {
       const [row] = await this.#ask<DeletionRow>(
         `SELECT result, workflows::float8 AS workflows FROM ${this.#call('delete_queue')}($1::text, $2::bool)`,
         [name, release],
-        onFailure,
+        onLost,
       );
       switch (row?.result) {
         case undefined:
@@ -158,7 +158,7 @@ export class PostgresQueueStore implements QueueStore {
           return { kind: 'done' };
         case 'missing':
           // The try whose reply was lost has deleted it.
-          return { kind: failures > 0 ? 'done' : 'missing' };
+          return { kind: lostReplies > 0 ? 'done' : 'missing' };
         case 'not_empty':
           return { kind: 'not-empty', workflows: row.workflows ?? 0 };
         case 'busy':
@@ -188,15 +188,9 @@ export class PostgresQueueStore implements QueueStore {
   #ask<Row extends SqlRow>(
     text: string,
     parameters: readonly SqlParameter[],
-    onFailure?: () => void,
+    onLost?: () => void,
   ): Promise<readonly Row[]> {
-    return askAgain<Row>(
-      this.#driver,
-      this.#closing.signal,
-      text,
-      parameters,
-      onFailure === undefined ? {} : { onFailure },
-    );
+    return askAgain<Row>(this.#driver, this.#closing.signal, text, parameters, onLost === undefined ? {} : { onLost });
   }
 
   #call(functionName: string): string {

@@ -126,11 +126,11 @@ export class PostgresScheduleStore implements ScheduleStore {
 
   async delete(name: string): Promise<boolean> {
     let isRepeated = false;
-    const onFailure = (): void => {
+    const onLost = (): void => {
       isRepeated = true;
     };
     const text = `SELECT ${this.#call('delete_schedule')}($1::text) AS found`;
-    const [row] = await this.#ask<{ found: boolean }>(text, [name], { onFailure });
+    const [row] = await this.#ask<{ found: boolean }>(text, [name], { onLost });
     // If it is not there at a second try, the first one, whose reply was lost, has deleted it.
     return row?.found === true || isRepeated;
   }
