@@ -32,6 +32,14 @@ afterAll(async () => {
   await bed.close();
 });
 
+async function heldUntil(name: string): Promise<Date> {
+  const { rows } = await bed.sql.query<{ held_until: Date }>(
+    'SELECT held_until FROM holdfast.named_lease WHERE name = $1',
+    [name],
+  );
+  return rows[0]?.held_until ?? new Date(0);
+}
+
 describe('a named lease', () => {
   test('has one holder at a time, and a higher token for each', async () => {
     const done = gate();
@@ -106,6 +114,29 @@ describe('a named lease', () => {
     expect(order).toEqual(['lost', 'taken with 2']);
     await proxy.close();
     await cut.close();
+  });
+
+  test('whose renewal got onto a connection that carries nothing any more is renewed on another one', async () => {
+    const proxy = await startPgProxyFor(bed.database.url);
+    const client = await HoldfastClient.connect({
+      database: proxy.connectionString(bed.database.url),
+      logger: silentLogger,
+      notifications: false,
+    });
+    const held = await client.leases.withLease('half-open', { ttl: 9_000 }, async (lease) => {
+      const before = await heldUntil('half-open');
+      const swallowed = proxy.arm({ do: 'black-hole' }, /renew_lease/);
+      await swallowed.happened;
+      await waitUntil(
+        async () => lease.signal.aborted || (await heldUntil('half-open')) > before,
+        'it is renewed, or lost',
+        20_000,
+      );
+      return lease.isHeld;
+    });
+    expect(held).toBe(true);
+    await client.close();
+    await proxy.close();
   });
 
   test('whose acquisition was answered by nobody is the same when it is asked for again (C9)', async () => {

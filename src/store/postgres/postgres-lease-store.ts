@@ -1,5 +1,14 @@
 import type { Driver } from '../../drivers/driver.js';
 import type { LeaseAnswer, LeaseRequest, LeaseStore } from '../lease-store.js';
+import { HEARTBEATS_PER_LEASE } from '../store.js';
+
+/**
+ * Longest wait for the reply to a renewal, and as a part of the lease: on a connection that carries nothing any more it does not come,
+ * and there must be time left to try another one. A lease too short for that gets the shortest wait: to give up sooner would take it
+ * from who talks to a slow database. Milliseconds.
+ */
+const LONGEST_RENEWAL_MS = 5_000;
+const SHORTEST_RENEWAL_MS = 1_000;
 
 export interface PostgresLeaseStoreOptions {
   readonly driver: Driver;
@@ -36,8 +45,12 @@ export class PostgresLeaseStore implements LeaseStore {
     const [row] = await this.#driver.query<{ renewed: boolean }>(
       `SELECT "${this.#schema}".renew_lease($1::text, $2::uuid, $3::int8) AS renewed`,
       [name, holder, ttlMs],
-      { isUrgent: true },
+      { isUrgent: true, ...(ttlMs > 0 ? { timeoutMs: renewalTimeoutMs(ttlMs) } : {}) },
     );
     return row?.renewed ?? false;
   }
+}
+
+function renewalTimeoutMs(ttlMs: number): number {
+  return Math.max(SHORTEST_RENEWAL_MS, Math.min(LONGEST_RENEWAL_MS, ttlMs / HEARTBEATS_PER_LEASE));
 }
