@@ -7,8 +7,17 @@ export class WaitingLine<Waiter> {
     (isUrgent ? this.#urgent : this.#others).push(waiter);
   }
 
+  /** Puts one who is not urgent before the others who are not: it had its turn, and gave it away. */
+  putBack(waiter: Waiter): void {
+    this.#others.unshift(waiter);
+  }
+
   shift(): Waiter | undefined {
     return this.#urgent.shift() ?? this.#others.shift();
+  }
+
+  shiftUrgent(): Waiter | undefined {
+    return this.#urgent.shift();
   }
 
   /** Takes one out that gave up; nothing happens where it does not wait any more. */

@@ -87,6 +87,63 @@ describe("a caller's pg pool", () => {
     await pool.end();
   });
 
+  it.each([1, 2])(
+    'of %i gives us a client that who is urgent gets, whoever of us has asked for it, before others who use the pool',
+    async (max) => {
+      const pool = new pg.Pool({ connectionString: database.url, max });
+      const driver = await createPgDriver({ pool });
+      await Promise.all([1, 2].map(() => driver.query('SELECT pg_sleep(0.01)')));
+      const held = await Promise.all(Array.from({ length: max }, () => pool.connect()));
+      const order: string[] = [];
+      const note = (name: string) => (): void => void order.push(name);
+      const ordinary = driver.query('SELECT 1').then(note('ordinary'));
+      const urgent = driver.query('SELECT 1', [], { isUrgent: true }).then(note('urgent'));
+      await until('whoever has a turn has asked', () => pool.waitingCount === max);
+      const others = [1, 2].map(async () => {
+        const client = await pool.connect();
+        note('application')();
+        await client.query('SELECT 1');
+        client.release();
+      });
+      held[0]?.release();
+      await Promise.all([ordinary, urgent, ...others]);
+      expect(order.filter((name) => name !== 'ordinary')).toEqual(['urgent', 'application', 'application']);
+      expect(order.indexOf('urgent')).toBeLessThan(order.indexOf('ordinary'));
+      for (const client of held.slice(1)) client.release();
+      expect(await driver.query('SELECT 1 AS n')).toEqual([{ n: 1 }]);
+      expect(pool.waitingCount).toBe(0);
+      await driver.close();
+      await pool.end();
+    },
+  );
+
+  it('whose clients are all in use keeps nobody waiting who closes the driver, or ends the pool', async () => {
+    for (const isEnded of [false, true]) {
+      const pool = new pg.Pool({ connectionString: database.url, max: 2 });
+      const driver = await createPgDriver({ pool });
+      const held = await pool.connect();
+      let go: () => void = () => undefined;
+      const running = driver.transaction(async (transaction) => {
+        await transaction.query('SELECT 1');
+        await new Promise<void>((resolve) => (go = resolve));
+      });
+      await until('the transaction has its client', () => pool.totalCount === 2 && pool.idleCount === 0);
+      const waiting = [1, 2, 3].map((n) => driver.query('SELECT 1', [], { isUrgent: n === 3 }));
+      const code = isEnded ? 'POOL_ENDED' : 'CONNECTION_UNAVAILABLE';
+      const refused = waiting.map((query) => expect(query).rejects.toMatchObject({ code }));
+      await until('one of them has asked', () => pool.waitingCount > 0);
+      const over = isEnded ? pool.end() : driver.close();
+      // What the pool hears of its end is a client that is gone.
+      if (isEnded) held.release();
+      await Promise.all(refused);
+      go();
+      await running;
+      if (!isEnded) held.release();
+      await over;
+      await (isEnded ? driver.close() : pool.end());
+    }
+  });
+
   it("has types of the application's that do not reach our rows", async () => {
     const pool = new pg.Pool({
       connectionString: database.url,
