@@ -50,6 +50,8 @@ export class SessionPool implements SessionSource {
   /** Since when each is free, by `performance.now()`: it had just answered then. */
   readonly #idle: { readonly session: PoolableSession; readonly since: number }[] = [];
   readonly #waiting = new WaitingLine<Request>();
+  /** Being opened, for whoever is first in line by then. */
+  readonly #opening = new Set<PoolableSession>();
   /** How many sessions had been lost when this one was proved last. */
   readonly #proofs = new WeakMap<PoolableSession, number>();
   #losses = 0;
@@ -101,8 +103,11 @@ export class SessionPool implements SessionSource {
       };
       const idle = this.#idle.pop();
       if (idle !== undefined) this.#handOver(idle.session, request);
-      else if (this.#open.size < this.max) this.#openFor(request);
-      else this.#waiting.push(request, isUrgent);
+      else if (this.#open.size >= this.max) this.#waiting.push(request, isUrgent);
+      else if (isUrgent) {
+        this.#waiting.push(request, isUrgent);
+        this.#openForLine();
+      } else this.#openFor(request);
     });
   }
 
@@ -142,6 +147,17 @@ export class SessionPool implements SessionSource {
     this.#prepare(session, session.open(), request);
   }
 
+  /**
+   * Opens one for who is urgent, and waits for it in line: the server may have none left to give, or not answer, while those that
+   * are in use come free all the time.
+   */
+  #openForLine(): void {
+    const session = this.#create(this.#events);
+    this.#open.add(session);
+    this.#opening.add(session);
+    this.#prepare(session, session.open(), undefined);
+  }
+
   #handOver(session: PoolableSession, request: Request): void {
     if (this.#isProved(session)) request.resolve(session);
     else this.#prepare(session, session.prove(), request);
@@ -151,7 +167,7 @@ export class SessionPool implements SessionSource {
     return this.#proofs.get(session) === this.#losses;
   }
 
-  #prepare(session: PoolableSession, preparing: Promise<void>, request: Request): void {
+  #prepare(session: PoolableSession, preparing: Promise<void>, request: Request | undefined): void {
     const losses = this.#losses;
     const since = performance.now();
     // Whoever asked may give up sooner. This limit is for the connection: without it, it would take up a place for good.
@@ -163,16 +179,34 @@ export class SessionPool implements SessionSource {
       () => {
         clearTimeout(timer);
         this.#proofs.set(session, losses);
+        this.#opening.delete(session);
         // Whoever asked may have given up meanwhile; the next one is glad of it.
-        if (request.isSettled) this.#giveBack(session);
+        if (request === undefined || request.isSettled) this.#giveBack(session);
         else request.resolve(session);
       },
       (cause: unknown) => {
         clearTimeout(timer);
         session.destroy(new Error('The session could not be set up.', { cause }));
-        if (!request.isSettled) request.reject(cause);
+        if (this.#opening.delete(session)) this.#notOpened(cause);
+        else if (request?.isSettled === false) request.reject(cause);
       },
     );
+  }
+
+  /** Who is in line goes on waiting for those that are in use, if there are any. */
+  #notOpened(cause: unknown): void {
+    if (this.#open.size > 0 || this.#isClosed) return;
+    this.#waiting.shiftUrgent()?.reject(cause);
+    this.#openForFirst();
+  }
+
+  #openForFirst(): void {
+    if (this.#waiting.hasUrgent) {
+      this.#openForLine();
+      return;
+    }
+    const request = this.#waiting.shift();
+    if (request !== undefined) this.#openFor(request);
   }
 
   #giveBack(session: PoolableSession): void {
@@ -192,8 +226,7 @@ export class SessionPool implements SessionSource {
     const index = this.#idle.findIndex((idle) => idle.session === session);
     if (index !== -1) this.#idle.splice(index, 1);
     if (this.#open.size === 0) this.#onEmpty();
-    if (this.#isClosed) return;
-    const request = this.#waiting.shift();
-    if (request !== undefined) this.#openFor(request);
+    // What could not be opened is not tried once more for the same one: see #notOpened.
+    if (!this.#isClosed && !this.#opening.has(session)) this.#openForFirst();
   }
 }

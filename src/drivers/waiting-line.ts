@@ -20,6 +20,10 @@ export class WaitingLine<Waiter> {
     return this.#urgent.shift();
   }
 
+  get hasUrgent(): boolean {
+    return this.#urgent.length > 0;
+  }
+
   /** Takes one out that gave up; nothing happens where it does not wait any more. */
   remove(waiter: Waiter): void {
     for (const line of [this.#urgent, this.#others]) {

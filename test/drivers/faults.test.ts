@@ -99,6 +99,34 @@ describe.each(DRIVER_KINDS)('$label', (kind) => {
     expect(proxy.counters.connections).toBe(5);
   });
 
+  it.each(['closed-at-once', 'silent'] as const)(
+    'who is urgent gets the connection that comes free while another one cannot be opened (%s)',
+    async (admission) => {
+      if (kind.usesCallersSessions) return;
+      const driver = await open({ maxConnections: 3 });
+      let urgent: Promise<unknown> | undefined;
+      await driver.transaction(async (transaction) => {
+        await transaction.query('SELECT 1');
+        await proxy.admit(admission);
+        const { turnedAway } = proxy.counters;
+        urgent = driver.query('SELECT 1 AS n', [], { isUrgent: true });
+        // What it fails with is looked at below.
+        urgent.catch(() => undefined);
+        await proxy.waitFor((counters) => counters.turnedAway > turnedAway);
+      });
+      expect(await urgent).toEqual([{ n: 1 }]);
+      if (admission === 'closed-at-once') {
+        // Where there is none that could come free, there is nothing to wait for.
+        proxy.cutAll();
+        await proxy.waitFor(({ open: count }) => count === 0);
+        const last = driver.query('SELECT 1', [], { isUrgent: true });
+        await expect(last).rejects.toMatchObject({ code: expect.stringMatching(/^CONNECTION_/) as string });
+      }
+      await proxy.admit('open');
+      expect(await driver.query('SELECT 1 AS n', [], { isUrgent: true })).toEqual([{ n: 1 }]);
+    },
+  );
+
   it('a late reply to a statement that was given up reaches nobody', async () => {
     const driver = await open({ maxConnections: 1 });
     await driver.query('SELECT 1');
