@@ -1,7 +1,11 @@
 -- Registers an executor and returns its incarnation, which is greater than that of any earlier process of the same ID.
 -- The earlier ones lose their leases at once: what they own can be claimed, and they learn it at their next heartbeat.
+--
+-- p_nonce is the same for every try of one registration. One whose reply was lost is answered as it was the first time; and one that
+-- was given up on its way and arrives late, behind the try that was answered, does not take the lease from the process that sent both.
+-- The lease is left as it is: whoever asked counts from before the first try.
 CREATE OR REPLACE FUNCTION register_executor(
-  p_executor_id text, p_app_version text, p_lease_ms bigint, p_host text, p_process_id integer
+  p_executor_id text, p_app_version text, p_lease_ms bigint, p_host text, p_process_id integer, p_nonce uuid
 )
 RETURNS bigint
 LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT
@@ -12,6 +16,10 @@ DECLARE
 BEGIN
   -- Two processes that register one ID at once must not both become the newest.
   PERFORM pg_advisory_xact_lock(hashtextextended(current_schema() || '.executor.' || p_executor_id, 0));
+  SELECT e.incarnation INTO v_incarnation FROM executor e WHERE e.executor_id = p_executor_id AND e.nonce = p_nonce;
+  IF FOUND THEN
+    RETURN v_incarnation;
+  END IF;
   UPDATE executor e SET lease_until = least(e.lease_until, v_now) WHERE e.executor_id = p_executor_id;
   -- An executor whose row was cleared away may have come back (a laptop that slept for days) and started workflows before
   -- its next heartbeat. Without a row, nobody would ever find their owner's lease expired.
@@ -20,9 +28,9 @@ BEGIN
     FROM workflow_status s WHERE s.status = 'PENDING'
    ORDER BY s.executor_id, s.incarnation
   ON CONFLICT (executor_id, incarnation) DO NOTHING;
-  INSERT INTO executor (executor_id, incarnation, app_version, host, process_id, registered_at, heartbeat_at, lease_until)
+  INSERT INTO executor (executor_id, incarnation, app_version, host, process_id, registered_at, heartbeat_at, lease_until, nonce)
   SELECT p_executor_id, coalesce(max(e.incarnation), 0) + 1, p_app_version, p_host, p_process_id, v_now, v_now,
-         v_now + p_lease_ms * interval '1 ms'
+         v_now + p_lease_ms * interval '1 ms', p_nonce
     FROM executor e WHERE e.executor_id = p_executor_id
   RETURNING incarnation INTO v_incarnation;
   -- Rows of processes long gone, once nothing refers to them. The day covers a start that was under way when its executor
@@ -36,4 +44,14 @@ BEGIN
                       WHERE s.executor_id = e.executor_id AND s.incarnation = e.incarnation AND s.status = 'PENDING');
   RETURN v_incarnation;
 END
+$$;
+
+-- Without a nonce: for libraries below schema version 20, and for other languages. Each call is a registration of its own.
+CREATE OR REPLACE FUNCTION register_executor(
+  p_executor_id text, p_app_version text, p_lease_ms bigint, p_host text, p_process_id integer
+)
+RETURNS bigint
+LANGUAGE sql VOLATILE SET search_path FROM CURRENT
+AS $$
+  SELECT register_executor(p_executor_id, p_app_version, p_lease_ms, p_host, p_process_id, NULL)
 $$;

@@ -1,7 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { defineWorkflow, now, runStep, workflow, type Holdfast } from '../../src/index.js';
 import { createBed, gate, waitUntil, type Bed } from '../support/launch.js';
 import { startPgProxyFor, type PgProxy } from '../support/pg-proxy.js';
+import { openDriver } from '../../src/drivers/open-driver.js';
+import { ConnectionLostError } from '../../src/errors/database-errors.js';
+import { PostgresStore } from '../../src/store/postgres/postgres-store.js';
+import { defaultSchema } from '../support/conditions.js';
+import { observe } from '../store/fixtures/observed-driver.js';
 import { workflowDefinitionOf, type WorkflowDefinition } from '../../src/engine/definitions.js';
 import { REQUEUE_POLICY } from '../../src/fleet/requeues.js';
 import { launchParts } from './support/parts.js';
@@ -179,6 +185,35 @@ test('the same executor ID twice: the newer takes over at once, the older stops 
   gates[1]?.open();
   expect(await newer.handle('superseded').result()).toBe(2);
   expect(await statusRow(bed.sql, 'superseded')).toMatchObject({ status: 'SUCCESS', epoch: 2, executor_id: 'twin' });
+});
+
+test('C9 a registration that was given up and arrives behind the one sent in its place supersedes nobody', async () => {
+  const driver = await openDriver(bed.database.url);
+  onTestFinished(() => driver.close());
+  let arrive: (() => Promise<unknown>) | undefined;
+  const lossy: typeof driver = {
+    ...observe(driver, () => undefined),
+    query: (text, parameters, options) => {
+      if (arrive !== undefined || !text.includes('register_executor(')) return driver.query(text, parameters, options);
+      arrive = () => driver.query(text, parameters, options);
+      return Promise.reject(new ConnectionLostError('No reply in time.'));
+    },
+  };
+  const store = new PostgresStore({ driver: lossy, schema: defaultSchema(), notifications: false });
+  const leaseMs = 600_000;
+  const executorId = randomUUID();
+  const register = (): Promise<number> =>
+    store.registerExecutor({ executorId, appVersion: '', leaseMs, host: '', processId: 1 });
+  const incarnation = await register();
+  await arrive?.();
+  expect(await store.heartbeat({ executorId, incarnation }, leaseMs)).toMatchObject({ state: 'renewed' });
+
+  // A successor does, and stays, however late that one comes.
+  const successor = await register();
+  await arrive?.();
+  expect(successor).toBe(incarnation + 1);
+  expect(await store.heartbeat({ executorId, incarnation }, leaseMs)).toMatchObject({ state: 'superseded' });
+  expect(await store.heartbeat({ executorId, incarnation: successor }, leaseMs)).toMatchObject({ state: 'renewed' });
 });
 
 test('what others own is recovered after their lease has expired, and not before', async () => {

@@ -327,8 +327,8 @@ export class PostgresStore implements Store {
     const { executorId, appVersion, leaseMs, host, processId } = registration;
     const [row] = await this.#ask<{ incarnation: number }>(
       'holdfast_register_executor',
-      `SELECT ${this.#call('register_executor')}($1::text, $2::text, $3::int8, $4::text, $5::int4)::float8 AS incarnation`,
-      [executorId, appVersion, leaseMs, host, processId],
+      `SELECT ${this.#call('register_executor')}($1::text, $2::text, $3::int8, $4::text, $5::int4, $6::uuid)::float8 AS incarnation`,
+      [executorId, appVersion, leaseMs, host, processId, randomUUID()],
     );
     if (row === undefined) throw new TypeError('register_executor returned no row.');
     return row.incarnation;
