@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import postgres from 'postgres';
@@ -10,6 +11,9 @@ import {
   type Lease,
   type LeaseOptions,
 } from '../../src/index.js';
+import { openDriver } from '../../src/drivers/open-driver.js';
+import { PostgresLeaseStore } from '../../src/store/postgres/postgres-lease-store.js';
+import { defaultSchema } from '../support/conditions.js';
 import { createBed, gate, silentLogger, waitUntil, type Bed } from '../support/launch.js';
 import { startPgProxyFor } from '../support/pg-proxy.js';
 
@@ -174,6 +178,22 @@ describe('a named lease', () => {
     ).rejects.toMatchObject({
       code: 'INVALID_ARGUMENT',
     });
+  });
+
+  test('that was given up is not held again by a renewal that arrives behind', async () => {
+    const driver = await openDriver(bed.database.url);
+    const store = new PostgresLeaseStore({ driver, schema: defaultSchema() });
+    const [holder, next] = [randomUUID(), randomUUID()];
+    const ttlMs = 600_000;
+    await store.acquire({ name: 'overtaken', holder, heldBy: 'first', ttlMs });
+    expect(await store.renew('overtaken', holder, ttlMs)).toBe(true);
+    expect(await store.renew('overtaken', holder, 0)).toBe(true);
+    expect(await store.renew('overtaken', holder, ttlMs)).toBe(false);
+    expect(await store.acquire({ name: 'overtaken', holder: next, heldBy: 'second', ttlMs })).toEqual({
+      kind: 'acquired',
+      token: 2,
+    });
+    await driver.close();
   });
 
   test('is given up when its Holdfast closes', async () => {
