@@ -6,6 +6,7 @@ import { openDriver } from '../../src/drivers/open-driver.js';
 import { createPgDriver } from '../../src/drivers/pg-driver.js';
 import { createPostgresDriver } from '../../src/drivers/postgres-driver.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { gate } from '../support/launch.js';
 import { ServerActions, until } from './server-actions.js';
 
 let database: TestDatabase;
@@ -122,12 +123,14 @@ describe("a caller's pg pool", () => {
       const pool = new pg.Pool({ connectionString: database.url, max: 2 });
       const driver = await createPgDriver({ pool });
       const held = await pool.connect();
-      let go: () => void = () => undefined;
+      const begun = gate();
+      const go = gate();
       const running = driver.transaction(async (transaction) => {
         await transaction.query('SELECT 1');
-        await new Promise<void>((resolve) => (go = resolve));
+        begun.open();
+        await go.opened;
       });
-      await until('the transaction has its client', () => pool.totalCount === 2 && pool.idleCount === 0);
+      await begun.opened;
       const waiting = [1, 2, 3].map((n) => driver.query('SELECT 1', [], { isUrgent: n === 3 }));
       const code = isEnded ? 'POOL_ENDED' : 'CONNECTION_UNAVAILABLE';
       const refused = waiting.map((query) => expect(query).rejects.toMatchObject({ code }));
@@ -136,7 +139,7 @@ describe("a caller's pg pool", () => {
       // What the pool hears of its end is a client that is gone.
       if (isEnded) held.release();
       await Promise.all(refused);
-      go();
+      go.open();
       await running;
       if (!isEnded) held.release();
       await over;

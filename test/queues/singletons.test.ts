@@ -303,7 +303,7 @@ test('a call of a debounced workflow in a transaction counts exactly if that com
 });
 
 test('a workflow can debounce and replace what it enqueues; what was recorded stands', async () => {
-  const soon = await holdfast.start(parent, {}, { debounce: { key: 'of a parent', delay: 100 } }, ['p1', 'p2', 'p3']);
+  const soon = await holdfast.start(parent, {}, { debounce: { key: 'of a parent', delay: 500 } }, ['p1', 'p2', 'p3']);
   expect(await soon.result()).toEqual([[true, true, true], 'p3']);
   const single = await holdfast.start(
     parent,
