@@ -158,8 +158,9 @@ test('C32 what a dead executor ran keeps its slot until it is recovered, and an 
   );
   await waitUntil(async () => (await slots('q')) === 4, 'both run their two');
   const live = new Live();
-  const quick = await bed.launch({ workflows: [worker(live)], queues });
+  // Before the third one comes: it would take the two that wait.
   for (const executor of dead) await bed.expireLease(executor.executorId);
+  const quick = await bed.launch({ workflows: [worker(live)], queues });
   await waitUntil(async () => (await owned(quick.executorId)) === 2, 'two are taken');
   await new Promise((resolve) => setTimeout(resolve, 200));
   expect(await owned(quick.executorId)).toBe(2);
