@@ -23,7 +23,7 @@ export const USAGE = `npm run simulate -- [--seeds N] [--seed S] [--small] [--mu
 
   --seeds N      how many schedules to run, default 1000
   --seed S       the first one; each is determined by its number. Default 1
-  --small        one or two workflows of a few calls, and one to three faults in their midst
+  --small        one or two workflows of one or two calls, and one or two faults in their midst
   --mutant NAME  with a mistake in the library, which has to be found: ${NAMES.join(', ')}
                  all: each in turn, and how many schedules it took to find it; exit code 1 if one was not found
   --quick        a schedule that fails is printed as it is, and not made smaller
