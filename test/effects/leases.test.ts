@@ -85,7 +85,7 @@ describe('a named lease', () => {
 
   test('that somebody else takes fires its signal, and the caller is told', async () => {
     const seen: unknown[] = [];
-    const lost = holdfast.leases.withLease('stolen', { ttl: 300 }, async (lease) => {
+    const lost = holdfast.leases.withLease('stolen', { ttl: 3_000 }, async (lease) => {
       lease.signal.addEventListener('abort', () => seen.push(lease.signal.reason));
       await bed.sql.query(`UPDATE holdfast.named_lease SET held_until = now() - interval '1 s' WHERE name = 'stolen'`);
       await other.leases.withLease('stolen', { ttl: '1h' }, async ({ token }) => {

@@ -149,7 +149,7 @@ test('limits that are changed hold from the next claim on; a launch with the sam
   await holdfast.enqueueMany(
     work,
     { queue: 'q' },
-    ids('w', 30).map((id) => ({ args: [id, 'k', 30] })),
+    ids('w', 100).map((id) => ({ args: [id, 'k', 30] })),
   );
   await waitUntil(() => live.order.length >= 2, 'they run one by one');
   expect(live.most.get('all')).toBe(1);
@@ -163,7 +163,7 @@ test('limits that are changed hold from the next claim on; a launch with the sam
   expect(await again.queues.get('q')).toMatchObject({ concurrency: 5, rateLimit: null });
   const changed = await bed.launch({ workflows: [], queues: [{ name: 'q', concurrency: 2 }] });
   expect(await changed.queues.get('q')).toMatchObject({ concurrency: 2 });
-  await waitUntil(async () => (await successes()) === 30, 'all are done');
+  await waitUntil(async () => (await successes()) === 100, 'all are done');
   expect(live.most.get('all')).toBe(5);
 });
 

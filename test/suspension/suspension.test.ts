@@ -65,7 +65,7 @@ describe('a workflow in which everything waits', () => {
     current = await bed.launch({ workflows, suspendAfter: 20 });
     const handle = await current.start(nap, { workflowId: 'nap' }, 'nap', 600);
     await suspended('nap');
-    expect(current.health().running).toBe(0);
+    await waitUntil(() => current.health().running === 0, 'it is unloaded');
     expect(cleanups, 'no code of the workflow runs because it is unloaded').toEqual([]);
     expect(await handle.result()).toBe('nap');
     expect([bodies.get('nap before'), bodies.get('nap after')]).toEqual([1, 1]);
