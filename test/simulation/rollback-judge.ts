@@ -33,15 +33,13 @@ function judgeRollback(workflow: Workflow, begunAt: number, ledger: Ledger, viol
     if (!('undoes' in intent) || intent.undoes === null) continue;
     const result = results.get(intent.seq);
     if (result === undefined) violate(`compensation ${String(intent.seq)} of ${workflowId} has not run`);
-    else if (
-      undone.some((seq) => seq < (intent.undoes ?? -1) && isDone(workflow, seq) && isDone(workflow, intent.undoes))
-    ) {
-      const versions = [...undone, intent.undoes].map((seq) => results.get(seq)?.recordVersion ?? 0);
-      if (versions.some((version, index) => index > 0 && version > (versions[index - 1] ?? 0))) {
-        violate(`${workflowId} was undone in the order ${JSON.stringify([...undone, intent.undoes])}`);
-      }
-    }
     undone.push(intent.undoes);
+  }
+  const known = undone.map((seq) => knownAt(workflow, seq));
+  if (known.some((version, index) => version > (known[index - 1] ?? Infinity))) {
+    violate(
+      `${workflowId} was undone in the order ${JSON.stringify(undone)}, and knew of them at ${JSON.stringify(known)}`,
+    );
   }
   for (const { seq, output } of doneBy(workflow, begunAt)) {
     const id = /body \d+\./.exec(output ?? '')?.[0] ?? '';
@@ -50,8 +48,9 @@ function judgeRollback(workflow: Workflow, begunAt: number, ledger: Ledger, viol
   }
 }
 
-function isDone({ results }: Workflow, seq: number | null): boolean {
-  return seq !== null && typeof results.get(seq)?.output === 'string';
+/** Since which version the end of a step is on record; infinite: it is not. */
+function knownAt({ results }: Workflow, seq: number): number {
+  return results.get(seq)?.recordVersion ?? Infinity;
 }
 
 /** Undoable steps that are on record from before that version. */
