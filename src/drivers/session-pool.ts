@@ -106,7 +106,7 @@ export class SessionPool implements SessionSource {
       else if (this.#open.size >= this.max) this.#waiting.push(request, isUrgent);
       else if (isUrgent) {
         this.#waiting.push(request, isUrgent);
-        this.#openForLine();
+        this.#openFor(undefined);
       } else this.#openFor(request);
     });
   }
@@ -141,21 +141,15 @@ export class SessionPool implements SessionSource {
     });
   }
 
-  #openFor(request: Request): void {
-    const session = this.#create(this.#events);
-    this.#open.add(session);
-    this.#prepare(session, session.open(), request);
-  }
-
   /**
-   * Opens one for who is urgent, and waits for it in line: the server may have none left to give, or not answer, while those that
-   * are in use come free all the time.
+   * @param request Undefined: whoever is first in line by then. Who is urgent waits there, since the server may have none left to give,
+   * or not answer, while those that are in use come free all the time.
    */
-  #openForLine(): void {
+  #openFor(request: Request | undefined): void {
     const session = this.#create(this.#events);
     this.#open.add(session);
-    this.#opening.add(session);
-    this.#prepare(session, session.open(), undefined);
+    if (request === undefined) this.#opening.add(session);
+    this.#prepare(session, session.open(), request);
   }
 
   #handOver(session: PoolableSession, request: Request): void {
@@ -202,7 +196,7 @@ export class SessionPool implements SessionSource {
 
   #openForFirst(): void {
     if (this.#waiting.hasUrgent) {
-      this.#openForLine();
+      this.#openFor(undefined);
       return;
     }
     const request = this.#waiting.shift();
