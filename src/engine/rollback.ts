@@ -7,7 +7,7 @@ import { idempotencyKey } from './attempt-context.js';
 import { compensationBody, type CompensationBody } from './compensation-body.js';
 import { compensationKey, type Compensation } from './compensations.js';
 import type { StepDefinition } from './definitions.js';
-import { isDoubtful } from './doubtful.js';
+import { isDoubtful, isDoubtfulTransaction } from './doubtful.js';
 import { encode } from './durable-calls.js';
 import { elapsedSince } from './elapsed.js';
 import * as why from './execution-errors.js';
@@ -228,6 +228,9 @@ async function resultOf(
   if (step.output !== null) return { kind: 'happened', result: await serializer.decode(step.output) };
   const error: unknown = step.error === null ? undefined : await serializer.decode(step.error);
   if (step.complete && !isDoubtful(error)) return { kind: 'nothing' };
+  if (definition.kind === 'transaction' && !isDoubtfulTransaction(error)) {
+    return commitsElsewhere(execution, definition) ? resultElsewhere(execution, definition, seq) : { kind: 'nothing' };
+  }
   if (definition.reconcile === undefined) return blockUnknown(execution, definition, step, error);
   const open: OpenCall = { reject: nobody };
   const found = await findOut({ execution, open, definition, seq, self, args }, error, Math.max(step.attempts, 1));
