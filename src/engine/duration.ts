@@ -4,7 +4,7 @@ import { InvalidArgumentError } from '../errors/admin-errors.js';
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const FORM = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/;
 /** A thousand years: further away a timestamp would leave PostgreSQL's and JavaScript's ranges. */
-const LONGEST_MS = 365_250 * 86_400_000;
+export const LONGEST_DURATION_MS = 365_250 * 86_400_000;
 
 /**
  * Milliseconds, rounded up to whole ones.
@@ -12,7 +12,7 @@ const LONGEST_MS = 365_250 * 86_400_000;
  */
 export function parseDuration(value: Duration, what: string): number {
   const ms = typeof value === 'number' ? value : parseText(value);
-  if (!Number.isFinite(ms) || ms < 0 || ms > LONGEST_MS) {
+  if (!Number.isFinite(ms) || ms < 0 || ms > LONGEST_DURATION_MS) {
     throw new InvalidArgumentError(
       `${what} must be milliseconds as a number, or a number with a unit (ms, s, m, h, d) such as '10s'; at most 1,000 years.`,
     );

@@ -3,6 +3,7 @@ import type { Runtime } from '../runtime/runtime.js';
 import type { EventToAdd } from '../store/event-to-add.js';
 import { AttemptContext, type AttemptSurroundings } from './attempt-context.js';
 import type { StepDefinition } from './definitions.js';
+import { LONGEST_DURATION_MS } from './duration.js';
 import type { RetryPolicy } from './retry-policy.js';
 import type { RunningAttempt } from './running-attempt.js';
 import { whatWasThrown } from './thrown.js';
@@ -133,10 +134,17 @@ export function retryDelayMs(
   attempt: number,
   chance: Pick<Runtime, 'random'>,
 ): number {
-  if (error instanceof RetryableError && error.afterMs !== undefined) return error.afterMs;
+  const asked = error instanceof RetryableError ? chosenDelayMs(error.afterMs) : undefined;
+  if (asked !== undefined) return asked;
   const factor = retries.exponential ? 2 ** Math.min(attempt - 1, 52) : 1;
   const delay = Math.min(retries.maxDelayMs, retries.initialDelayMs * factor);
   return retries.jitter ? delay / 2 + chance.random() * (delay / 2) : delay;
+}
+
+/** What is no time (`Number` of a `Retry-After` that holds a date) chooses none: a timer of it would never end. */
+function chosenDelayMs(afterMs: unknown): number | undefined {
+  if (typeof afterMs !== 'number' || !Number.isFinite(afterMs)) return undefined;
+  return Math.min(Math.max(afterMs, 0), LONGEST_DURATION_MS);
 }
 
 /** Waits; not longer than the execution may write. */

@@ -28,7 +28,7 @@ export class NonRetryableError extends HoldfastError {
 export class RetryableError extends HoldfastError {
   override readonly code: string = 'RETRYABLE';
   override readonly name: string = 'RetryableError';
-  /** Milliseconds until the next attempt; undefined: as the step's retry options say. */
+  /** Milliseconds until the next attempt, from 0; undefined, or no finite number: as the step's retry options say. */
   readonly afterMs: number | undefined;
 
   constructor(message: string, options: HoldfastErrorOptions & { readonly afterMs?: number } = {}) {

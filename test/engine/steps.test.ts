@@ -167,6 +167,26 @@ test('C25 a NonRetryableError ends the attempts, a RetryableError chooses when t
   expect(performance.now() - begun).toBeLessThan(60_000);
 });
 
+test.each([NaN, Infinity, '5s', -5])(
+  'C25 a RetryableError whose afterMs is %s, as a Retry-After that was misread, does not keep its step waiting for ever',
+  async (afterMs) => {
+    let attempts = 0;
+    const { result } = await execute(() =>
+      runStep(
+        'misread',
+        () => {
+          attempts += 1;
+          return attempts === 1
+            ? Promise.reject(new RetryableError('busy', { afterMs: afterMs as number }))
+            : Promise.resolve('done');
+        },
+        { retries: { maxAttempts: 2, initialDelay: 1 } },
+      ),
+    );
+    expect(await result).toBe('done');
+  },
+);
+
 test('C51 a result that cannot be stored is the recorded error of its step, and the body is not run again', async () => {
   let bodies = 0;
   const { result, workflowId } = await execute(async () => {

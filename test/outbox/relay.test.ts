@@ -105,6 +105,20 @@ describe('attempts', () => {
     await here.close();
   });
 
+  test('a RetryableError whose afterMs is no time leaves the next attempt to the policy', async () => {
+    const seen: number[] = [];
+    const here = await relay({
+      misread: (_, { attempt }) => {
+        seen.push(attempt);
+        if (attempt === 1) throw new RetryableError('busy', { afterMs: NaN });
+      },
+    });
+    await adder.outbox.add('misread', 1);
+    await delivered('misread');
+    expect(seen).toEqual([1, 2]);
+    await here.close();
+  });
+
   test('after the last attempt, or at once for a NonRetryableError, the event is dead, listed, and holds back its key and no other', async () => {
     const seen: unknown[] = [];
     const here = await relay({
