@@ -11,11 +11,15 @@ BEGIN
   PERFORM pg_advisory_xact_lock_shared(all_lanes_lock());
   PERFORM pg_advisory_xact_lock(lane_lock(o.topic, o.event_key))
      FROM outbox_event o WHERE o.event_id = p_event_id AND o.event_key IS NOT NULL;
-  DELETE FROM outbox_event o WHERE o.event_id = p_event_id RETURNING * INTO v_event;
-  IF v_event.event_id IS NULL THEN
-    PERFORM FROM admin_audit a WHERE a.workflow_id = p_event_id::text AND a.audit_id = p_nonce;
-    RETURN CASE WHEN FOUND THEN 'done' ELSE 'missing' END;
+  SELECT * INTO v_event FROM outbox_event o WHERE o.event_id = p_event_id FOR UPDATE;
+  -- First of all: a rewind may have had the event added again since.
+  PERFORM FROM admin_audit a WHERE a.workflow_id = p_event_id::text AND a.audit_id = p_nonce;
+  IF FOUND THEN
+    RETURN 'done';
+  ELSIF v_event.event_id IS NULL THEN
+    RETURN 'missing';
   END IF;
+  DELETE FROM outbox_event o WHERE o.event_id = p_event_id;
   IF v_event.event_key IS NOT NULL THEN
     PERFORM advance_lane(v_event.topic, v_event.event_key, c_events);
   END IF;

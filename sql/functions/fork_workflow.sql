@@ -11,7 +11,7 @@
 -- one. The fork itself has no parent; it waits at the end of the same queue, if
 -- there is one, and holds no deduplication ID. p_app_version null means the source's.
 --
--- Events have the values that they had before the step. Messages are not copied: those that the source received before it are
+-- Events have the values that they had before the step, also those that earlier runs have set. Messages are not copied: those that the source received before it are
 -- in its record, and those that wait were sent to the source.
 -- Streams come along as far as earlier runs and the copied results have written them, each counted from offset 0.
 --
@@ -104,6 +104,12 @@ BEGIN
     FROM record_before(p_workflow_id, p_from_step) b
     JOIN event e ON e.workflow_id = p_workflow_id AND e.seq = b.seq
    WHERE b.complete;
+  -- What earlier runs have set last is of no record any more: before everything that is.
+  INSERT INTO event (workflow_id, key, value, seq, record_version, set_at)
+  SELECT DISTINCT ON (e.key) p_new_id, e.key, e.value, e.seq, 0, e.set_at
+    FROM event e
+   WHERE e.workflow_id = p_workflow_id AND e.seq < v_source.first_seq
+   ORDER BY e.key, e.record_version DESC;
 
   INSERT INTO admin_audit (audit_id, workflow_id, verb, actor, reason, status_before, status_after, detail, acted_at)
   VALUES (p_nonce, p_workflow_id, 'fork', p_actor, p_reason, v_source.status, v_source.status,

@@ -192,6 +192,35 @@ export function describeControl(bench: () => Bench): void {
     expect(workflows).toMatchObject([{ input: '[7]', history: [{ seq: 0 }, { seq: 1, output: '"one"' }] }]);
   });
 
+  test('a fork has the events that earlier runs have set, which nothing on record has', async () => {
+    const { store, admin } = bench().bed;
+    let owner = await bench().start('w');
+    const set = (seq: number, key: string, value: string) =>
+      store.recordEvent(owner, { seq, key, value, output: 'null', elapsedMs: 0 });
+    await set(0, 'e', '1');
+    await set(1, 'e', '2');
+    await set(2, 'other', '3');
+    await store.continueAsNew(owner, { input: '[]', firstSeq: 3, unreceived: [] });
+    owner = await bench().take();
+    await set(3, 'e', '4');
+    for (const [source, fromStep, workflowId] of [
+      ['w', 3, 'from the beginning'],
+      ['w', 4, 'from behind'],
+      ['from behind', 3, 'fork of a fork'],
+    ] as const) {
+      await admin.fork(source, BY, { fromStep, workflowId, appVersion: null });
+    }
+    const valuesOf = async (workflowId: string): Promise<unknown> =>
+      (await store.readEvents(['e', 'other'].map((key) => ({ workflowId, key })))).map((found) =>
+        found?.kind === 'set' ? found.value : found,
+      );
+    expect(await valuesOf('from the beginning')).toEqual(['2', '3']);
+    expect(await valuesOf('from behind')).toEqual(['4', '3']);
+    expect(await valuesOf('fork of a fork')).toEqual(['2', '3']);
+    await rewind('from behind', 3);
+    expect(await valuesOf('from behind')).toEqual(['2', '3']);
+  });
+
   test('only what has ended is deleted, and not what somebody has yet to hear of; unless it is forced', async () => {
     const { admin } = bench().bed;
     const remove = (workflowId: string, force = false) =>

@@ -73,4 +73,17 @@ export function describeOutbox(bench: () => Bench): void {
     await bench().step(await bench().take(), 0, { events });
     expect(await claim()).toMatchObject([{ eventId: before?.eventId, attempts: 1 }]);
   });
+
+  test('a discard that is sent again after a rewind has had the event added again does not give that up', async () => {
+    const { admin } = bench().bed;
+    const events = [{ topic: 'mail', key: 'k', payload: '1' }];
+    await bench().step(await bench().start('w'), 0, { events });
+    const [{ eventId } = { eventId: '' }] = await claim();
+    const request = { eventId, nonce: randomUUID(), by: BY };
+    expect(await admin.discardEvent(request)).toBe('done');
+    await admin.rewind('w', BY, { toStep: 0, childError: '"e"' });
+    await bench().step(await bench().take(), 0, { events });
+    expect(await admin.discardEvent(request)).toBe('done');
+    expect(await claim()).toMatchObject([{ eventId, attempts: 1 }]);
+  });
 }

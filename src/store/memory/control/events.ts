@@ -23,7 +23,9 @@ export function redeliverEvent(db: MemoryDatabase, request: EventVerbRequest): '
 /** Gives an event up; see discard_event. */
 export function discardEvent(db: MemoryDatabase, request: EventVerbRequest): 'done' | 'missing' {
   const row = findEvent(db, request.eventId);
-  if (row === undefined) return findAct(db, request.eventId, request.nonce) === undefined ? 'missing' : 'done';
+  // First of all: a rewind may have had the event added again since.
+  if (findAct(db, request.eventId, request.nonce) !== undefined) return 'done';
+  if (row === undefined) return 'missing';
   dropEvents(db, (other) => other === row);
   record(db, request, 'outbox.discard', row);
   return 'done';

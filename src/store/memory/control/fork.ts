@@ -22,6 +22,7 @@ export function fork(
 
   const copied = recordBefore(source, fromStep);
   const copy = copyOf(db, source, { newId, appVersion: appVersion ?? source.appVersion, nonce: act.auditId });
+  copyEarlierEvents(source, copy);
   copied.forEach((entry, index) => copyEntry(source, copy, entry, index + 1));
   copy.recordVersion = copied.length + 1;
   copyStreams(source, copy, fromStep);
@@ -83,6 +84,13 @@ function copyEntry(source: Workflow, copy: Workflow, entry: ResultRow | IntentRo
   copy.results.set(seq, { ...entry, recordVersion, epoch: 0 });
   const event = source.events.find((candidate) => candidate.seq === seq);
   if (event !== undefined) copy.events.push({ ...event, recordVersion });
+}
+
+/** The last values of earlier runs, of which there is no record. */
+function copyEarlierEvents(source: Workflow, copy: Workflow): void {
+  const earlier = source.events.filter(({ seq }) => seq < source.firstSeq);
+  const last = new Map(earlier.map((event) => [event.key, event]));
+  copy.events.push(...[...last.values()].map((event) => ({ ...event, recordVersion: 0 })));
 }
 
 /** As far as earlier runs and the copied results have written them. */
