@@ -1,5 +1,6 @@
 import type { Logger } from '../api/logger.js';
 import { retryDelayMs } from '../engine/step-attempts.js';
+import { within } from '../engine/timer.js';
 import type { Serializer } from '../engine/serializer.js';
 import { codeOf } from '../errors/error-code.js';
 import { NonRetryableError } from '../errors/step-errors.js';
@@ -135,7 +136,7 @@ export class Relay {
     }
     const delivery = new Delivery({ runtime, claimed, handler, serializer, timeoutMs });
     busy?.set(claimed.eventId, delivery);
-    await this.#finish(claimed, delivery, await delivery.run());
+    await this.#finish(claimed, claimedAt, delivery, await delivery.run());
     // The slot of a handler that goes on after its time is not free.
     void delivery.handled().then(() => {
       // It may be tried again by now.
@@ -144,7 +145,8 @@ export class Relay {
     });
   }
 
-  async #finish(claimed: ClaimedEvent, delivery: Delivery, end: DeliveryEnd): Promise<void> {
+  async #finish(claimed: ClaimedEvent, claimedAt: Moment, delivery: Delivery, end: DeliveryEnd): Promise<void> {
+    const { runtime } = this.#parts;
     switch (end.kind) {
       case 'delivered':
         if (await this.#settle(claimed, { kind: 'delivered' })) this.counters.delivered += 1;
@@ -155,6 +157,9 @@ export class Relay {
         break;
       case 'failed':
         this.counters.failures += 1;
+        // A handler that goes on after its time keeps the event for as long as the lease lasts: no other relay begins meanwhile.
+        if (delivery.isHandling)
+          await within(runtime, delivery.handled(), this.#leaseMs - elapsedMs(runtime, claimedAt));
         await this.#fail(claimed, end.error);
         break;
     }

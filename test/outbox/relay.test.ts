@@ -388,6 +388,37 @@ describe('several relays', () => {
     await owner.close();
   });
 
+  test('while a handler goes on after its time, no other relay delivers its event', async () => {
+    const late = gate();
+    let running = 0;
+    let most = 0;
+    const slow: OutboxHandler = async () => {
+      most = Math.max(most, ++running);
+      await late.opened;
+      running -= 1;
+    };
+    const relays: Holdfast[] = [];
+    for (const name of ['one', 'two']) {
+      // Whose only slot of the topic is taken leaves the event to the other one.
+      const settings = { timeout: 50, concurrency: 1 };
+      relays.push(await relay({ overdue: slow, [`probe ${name}`]: () => undefined }, {}, settings));
+    }
+    await adder.outbox.add('overdue', 1);
+    await waitUntil(() => relays.some((one) => one.metrics().outbox.failures === 1), 'its time is up');
+    // A relay that has delivered what was added since has also looked for the event.
+    for (let round = 0; round < 3; round++) {
+      for (const name of ['one', 'two']) {
+        await adder.outbox.add(`probe ${name}`, round);
+        await delivered(`probe ${name}`);
+      }
+    }
+    expect(most).toBe(1);
+    late.open();
+    await delivered('overdue');
+    expect(most).toBe(1);
+    for (const one of relays) await one.close();
+  });
+
   test('C9 the reply to a claim is lost: the event is delivered when the lease is over', async () => {
     const proxy = await startPgProxyFor(bed.database.url);
     await adder.outbox.add('claim lost', 1);
