@@ -1,3 +1,4 @@
+import { DatabaseError } from '../errors/database-errors.js';
 import { codeOf } from '../errors/error-code.js';
 import { PayloadCodecError } from '../errors/value-errors.js';
 import {
@@ -96,4 +97,18 @@ export const NOT_DECIDED = 'What became of a transaction could not be found out 
 /** Tells of a failure that the execution has met and that ends nothing. */
 export function warn(execution: Pick<RunningExecution, 'host' | 'workflowId'>, message: string, error: unknown): void {
   execution.host.logger.warn(message, { workflowId: execution.workflowId, code: codeOf(error) });
+}
+
+/** The workflow will be given back and tried again, perhaps in vain each time: without a word nobody would learn why. */
+export function tellOfRefusal(execution: Pick<RunningExecution, 'host' | 'workflowId'>, error: unknown): void {
+  if (!(error instanceof DatabaseError)) return;
+  const { code, sqlState } = error;
+  execution.host.logger.error(
+    'The database refuses what an execution asks: the workflow is given back, to be tried again.',
+    {
+      workflowId: execution.workflowId,
+      code,
+      sqlState,
+    },
+  );
 }

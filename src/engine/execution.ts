@@ -336,7 +336,8 @@ export class Execution implements RunningExecution {
 
   /** What became of the write is for the next owner to find. */
   #unanswered(error: unknown): never {
-    this.lose('the store was closed, or its pool was ended');
+    why.tellOfRefusal(this, error);
+    this.lose('the database refuses what it asks, the store was closed, or its pool was ended');
     throw why.asError(error);
   }
 

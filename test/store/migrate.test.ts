@@ -118,7 +118,7 @@ describe('migrating', () => {
     await expect(check()).rejects.toMatchObject({
       code: 'SCHEMA_TOO_OLD',
       versions: { databaseVersion: 1, libraryVersion: 2 },
-      message: expect.stringContaining('renderMigrationSql()') as string,
+      message: expect.stringContaining("renderMigrationSql('holdfast', { fromVersion: 1 })") as string,
     });
     await migrateSchema(driver, { schema: 'holdfast', files: V2 });
     expect((await check()).applied).toEqual([]);

@@ -128,6 +128,60 @@ describe('a data source in Holdfast’s own database', () => {
   });
 });
 
+test('C59 a role with the rights that the README names runs transactions in another database; one without a sequence is told so', async () => {
+  const role = `${bed.database.name}_worker`;
+  await bed.sql.query(`CREATE ROLE "${role}" LOGIN; GRANT USAGE ON SCHEMA holdfast TO "${role}";
+    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA holdfast TO "${role}"`);
+  await elsewhere.query(`${await renderCompletionSql()} GRANT USAGE ON SCHEMA holdfast_completion TO "${role}";
+    GRANT SELECT, INSERT, UPDATE ON ALL TABLES IN SCHEMA holdfast_completion TO "${role}"; GRANT INSERT ON effect TO "${role}"`);
+  const as = (url: string) => Object.assign(new URL(url), { username: role }).href;
+  const pool = new pg.Pool({ connectionString: as(other.url) });
+  const app = defineDataSource('app', pool);
+  const launch = () =>
+    bed.launch({ workflows: [run], dataSources: [app], database: as(bed.database.url), migrate: false });
+  const refused = await launch().catch((error: unknown) => error);
+  expect(refused).toMatchObject({
+    code: 'SCHEMA_PERMISSION_DENIED',
+    grants: [`GRANT USAGE ON SEQUENCE holdfast.transaction_generation_number TO ${role}`],
+  });
+  await bed.sql.query(`GRANT USAGE ON ALL SEQUENCES IN SCHEMA holdfast TO "${role}"`);
+  const holdfast = await launch();
+  const { result } = await start(holdfast, () =>
+    runTransaction(
+      'write',
+      () =>
+        transaction(app)
+          .client.query("INSERT INTO effect VALUES ('limited')")
+          .then(() => 1),
+      {
+        dataSource: app,
+      },
+    ),
+  );
+  expect(await result).toBe(1);
+  await holdfast.close();
+  await pool.end();
+  await bed.sql.query(`DROP OWNED BY "${role}"`);
+  await elsewhere.query(`DROP OWNED BY "${role}"; DROP ROLE "${role}"`);
+});
+
+test('a workflow that the database refuses is given back with a word why, and goes on when that is mended', async () => {
+  const app = defineDataSource('app', elsewhere);
+  const told: unknown[] = [];
+  const quiet = () => undefined;
+  const logger = { debug: quiet, info: quiet, warn: quiet, error: (_: string, fields: unknown) => told.push(fields) };
+  const holdfast = await bed.launch({ workflows: [run], dataSources: [app], logger, lease: '1s' });
+  await bed.sql.query('ALTER SEQUENCE holdfast.transaction_generation_number RENAME TO hidden');
+  const { result, id } = await start(holdfast, () =>
+    runTransaction('one', () => Promise.resolve(1), { dataSource: app }),
+  );
+  await waitUntil(() => told.length > 0, 'it is told');
+  expect(told[0]).toEqual({ workflowId: id, code: 'DATABASE_ERROR', sqlState: '42P01' });
+  await bed.sql.query('ALTER SEQUENCE holdfast.hidden RENAME TO transaction_generation_number');
+  expect(await result).toBe(1);
+  await holdfast.close();
+});
+
 describe.each(['a pool', 'an adapter'] as const)('a data source in another database: %s', (kind) => {
   const source = () =>
     kind === 'a pool' ? defineDataSource('app', elsewhere) : defineDataSource('app', adapterOf(elsewhere));

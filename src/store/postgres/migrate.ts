@@ -215,8 +215,9 @@ function tooOld(schema: string, files: SqlFiles, plan: MigrationPlan): SchemaToo
       : plan.databaseVersion === 0
         ? `There is no Holdfast in schema "${schema}" of this database`
         : `Schema "${schema}" has version ${plan.databaseVersion}, and the library needs ${libraryVersion}`;
+  const from = plan.databaseVersion === 0 ? '' : `, { fromVersion: ${plan.databaseVersion} }`;
   return new SchemaTooOldError(
-    `${what}, and nothing is migrated here. Have Holdfast.launch do it, with a role that owns the schema, or run what renderMigrationSql() returns.`,
+    `${what}, and nothing is migrated here. Have Holdfast.launch do it, with a role that owns the schema, or run what renderMigrationSql('${schema}'${from}) returns.`,
     { databaseVersion: plan.databaseVersion, libraryVersion },
   );
 }

@@ -3,7 +3,7 @@ import type { DataSource, DataSourceAdapter } from '../../../api/data-source.js'
 import type { Driver } from '../../../drivers/driver.js';
 import { openDriver, type DriverTarget } from '../../../drivers/open-driver.js';
 import { PoolEndedError } from '../../../errors/database-errors.js';
-import { SchemaTooNewError } from '../../../errors/schema-errors.js';
+import { SchemaPermissionError, SchemaTooNewError } from '../../../errors/schema-errors.js';
 import { DataSourceError } from '../../../errors/transaction-errors.js';
 import { assertSchemaName } from '../migrate-schema-name.js';
 import { isRefusal, isTransient } from '../transient-errors.js';
@@ -78,6 +78,7 @@ async function open(dataSource: DataSource, options: DataSourcesOptions): Promis
     if (isShared || (await isJoined(source, options))) return undefined;
     if (options.migrate && own !== undefined) await installCompletions(own, completionSchema);
     await assertInstalled(source, name, completionSchema);
+    await assertMayCount(options);
     return new Completions(completionSchema);
   };
   try {
@@ -88,12 +89,14 @@ async function open(dataSource: DataSource, options: DataSourcesOptions): Promis
   }
 }
 
+const IS_EXPLAINED = [DataSourceError, SchemaTooNewError, SchemaPermissionError];
+
 /** Says of which data source it is what it fails with, unless that passes. */
 async function explain<Answer>(name: string, look: () => Promise<Answer>): Promise<Answer> {
   try {
     return await look();
   } catch (error) {
-    if (mayPass(error) || error instanceof DataSourceError || error instanceof SchemaTooNewError) throw error;
+    if (mayPass(error) || IS_EXPLAINED.some((kind) => error instanceof kind)) throw error;
     throw new DataSourceError(`Data source "${name}" cannot be used: ${reasonOf(error)}`, { cause: error });
   }
 }
@@ -153,7 +156,27 @@ async function assertInstalled(source: TransactionSource, name: string, schema: 
   if (version === COMPLETION_VERSION) return;
   throw new DataSourceError(
     `Data source "${name}" is not Holdfast's own database, or its role may not write there, so that it needs the table of ` +
-      `completions in schema "${schema}", which is not there, or an older one: run what renderCompletionSql("${schema}") returns, as the role that the data source has.`,
+      `completions in schema "${schema}", which is not there, or an older one, or kept from that role: run what renderCompletionSql("${schema}") ` +
+      'returns; a role that does not own the schema needs USAGE on it, and SELECT, INSERT and UPDATE on its tables.',
+  );
+}
+
+/**
+ * Which life of a workflow a completion belongs to is counted in Holdfast's database, by a sequence, to which rights on tables do not
+ * extend. Without that right each execution would end at its first such transaction.
+ */
+async function assertMayCount({ driver, schema }: DataSourcesOptions): Promise<void> {
+  const [row] = await driver.query<{ mayCount: boolean; grant: string }>(
+    `SELECT has_sequence_privilege(s.oid, 'USAGE, UPDATE') AS "mayCount",
+  format('GRANT USAGE ON SEQUENCE %I.%I TO %I', n.nspname, s.relname, current_user) AS grant
+FROM pg_class s JOIN pg_namespace n ON n.oid = s.relnamespace
+WHERE n.nspname = $1::text AND s.relname = 'transaction_generation_number'`,
+    [schema],
+  );
+  if (row === undefined || row.mayCount) return;
+  throw new SchemaPermissionError(
+    `Transactions in another database need a right on a sequence of the schema "${schema}". Let an administrator run: ${row.grant};`,
+    [row.grant],
   );
 }
 
