@@ -23,12 +23,14 @@ import { checkDeclarations } from './fleet/queues.js';
 import { checkScheduleDeclarations } from './fleet/schedules.js';
 import type { HoldfastOptions } from './holdfast-options.js';
 import { replaceRunning } from './hot-reload.js';
+import { InvalidArgumentError } from './errors/admin-errors.js';
 import { checkOptions } from './launch-options.js';
 import { assertOneVersion } from './loaded-copies.js';
 import { metricsText } from './metrics-text.js';
 import { metricsSnapshot } from './metrics.js';
 import { quietly } from './engine/quietly.js';
 
+const CLOSE_OPTIONS: ReadonlySet<string> = new Set(['drainMs']);
 const METRICS_OPTIONS: ReadonlySet<string> = new Set(['fleet']);
 
 /**
@@ -255,9 +257,18 @@ export class Holdfast {
   /**
    * Stops: claims nothing more, lets running workflows go on for a while, gives back what is left, so that another executor
    * takes it at once, and lets go of everything it opened. Idempotent. A shutdown is not an attempt.
+   *
+   * @param options `drainMs`: how long running workflows may go on, in milliseconds. Default: `shutdownTimeout` of `launch`.
+   * @throws InvalidArgumentError, and is not closed then.
    */
-  close(options: { readonly drainMs?: number } = {}): Promise<void> {
-    return this.#parts.close(options);
+  async close(options: { readonly drainMs?: number } = {}): Promise<void> {
+    checkKnownOptions(options, CLOSE_OPTIONS, 'close');
+    const { drainMs = 0 } = options;
+    // Not less than 0 is what neither a text nor NaN is, by which nothing would be waited for.
+    if (typeof drainMs !== 'number' || !(drainMs >= 0)) {
+      throw new InvalidArgumentError('drainMs must be a number of milliseconds, 0 or more.');
+    }
+    await this.#parts.close(options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -84,10 +84,13 @@ export type { HandleCancelOptions, WorkflowHandle, WorkflowStatus } from './api/
 export type { StartOptions, WorkflowOptions } from './api/workflow-options.js';
 export { HoldfastClient, type ClientStartOptions } from './client.js';
 export type { ClientOptions } from './client-options.js';
+export type { AsyncMethodDecorator } from './decorators/method-decorator.js';
+export type { StepDecorator } from './decorators/step-decorator.js';
 export { runStep, Step } from './decorators/step.js';
 export { runTransaction, Transaction } from './decorators/transaction.js';
 export { defineWorkflow, Workflow } from './decorators/workflow.js';
 export type { DriverTarget } from './drivers/open-driver.js';
+export type { RunningServer } from './drivers/server-process.js';
 export { startEmbeddedPostgres, type EmbeddedPostgresOptions } from './drivers/embedded-postgres.js';
 export { webhook } from './effects/webhook.js';
 export type { NamedInstance, WorkflowSource } from './engine/catalog.js';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { HoldfastOptions } from './holdfast-options.js';
+import { isConnectionString, NO_CONNECTION_STRING } from './drivers/open-driver.js';
 import { isDataSource } from './engine/data-source.js';
 import { isStorable } from './engine/check-text.js';
 import { describeIssues } from './engine/describe-issues.js';
@@ -18,7 +19,10 @@ export const DEFAULT_SUSPEND_AFTER_MS = 5_000;
 export const DEFAULT_LAUNCH_TIMEOUT_MS = 30_000;
 export const DEFAULT_SHUTDOWN_TIMEOUT_MS = 10_000;
 
-const duration = z.custom<number | string>((value) => typeof value === 'number' || typeof value === 'string');
+const duration = z.custom<number | string>(
+  (value) => typeof value === 'number' || typeof value === 'string',
+  "must be milliseconds as a number, or a text such as '10s'",
+);
 
 const callable = z.custom<(...args: never[]) => unknown>((value) => typeof value === 'function', 'must be a function');
 
@@ -41,8 +45,9 @@ export const optionsSchema = z.strictObject({
   outbox: definition('must be an object: { handlers: { [topic]: handler } }').optional(),
   database: z
     .custom((value) => typeof value === 'string' || typeof value === 'object' || typeof value === 'function')
+    .refine((value) => typeof value !== 'string' || isConnectionString(value), NO_CONNECTION_STRING)
     .optional(),
-  listenDatabase: z.string().optional(),
+  listenDatabase: z.string().refine(isConnectionString, NO_CONNECTION_STRING).optional(),
   maxConnections: z.int().min(2).max(1_000).optional(),
   dataSources: z.array(z.custom<object>(isDataSource, 'must be what defineDataSource returned')).optional(),
   schema: z.string().optional(),
@@ -60,7 +65,11 @@ export const optionsSchema = z.strictObject({
   suspendAfter: duration.optional(),
   notifications: z.boolean().optional(),
   codecs: z.array(z.looseObject({ name: z.string().min(1), encode: callable, decode: callable })).optional(),
-  errors: z.array(z.union([callable, z.tuple([z.string().min(1), callable])])).optional(),
+  errors: z
+    .array(
+      z.union([callable, z.tuple([z.string().min(1), callable])], 'must be an error class, or its name and the class'),
+    )
+    .optional(),
   maxValueBytes: z
     .int()
     .min(1_024)

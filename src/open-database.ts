@@ -3,7 +3,8 @@ import type { HoldfastOptions } from './holdfast-options.js';
 import type { Logger } from './api/logger.js';
 import type { Driver } from './drivers/driver.js';
 import { startEmbeddedPostgres } from './drivers/embedded-postgres.js';
-import { openDriver, type DriverTarget } from './drivers/open-driver.js';
+import { isConnectionString, NO_CONNECTION_STRING, openDriver, type DriverTarget } from './drivers/open-driver.js';
+import { InvalidArgumentError } from './errors/admin-errors.js';
 import { THE_DATABASE, type LaunchDeadline } from './launch-deadline.js';
 import type { LaunchSettings } from './launch-options.js';
 import { isSchemaCurrent, migrateSchema } from './store/postgres/migrate.js';
@@ -73,7 +74,12 @@ interface FoundDatabase {
 
 async function findDatabase(options: DatabaseOptions): Promise<FoundDatabase> {
   const target = options.database ?? process.env['DATABASE_URL'];
-  if (target !== undefined && target !== '') return { target, stop: () => Promise.resolve() };
+  if (target !== undefined && target !== '') {
+    if (typeof target === 'string' && !isConnectionString(target)) {
+      throw new InvalidArgumentError(`The environment variable DATABASE_URL ${NO_CONNECTION_STRING}.`);
+    }
+    return { target, stop: () => Promise.resolve() };
+  }
   const server = await startEmbeddedPostgres({ dataDir: join('.holdfast', 'postgres') });
   return { target: server.connectionString, stop: () => server.stop() };
 }

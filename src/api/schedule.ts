@@ -48,7 +48,7 @@ export interface ScheduleSettings {
   readonly timeout?: Duration;
   /** Overrides the workflow's own `maxAttempts`. */
   readonly maxAttempts?: number;
-  /** A plain JSON object to find the runs by; at most 64 KiB. */
+  /** A plain JSON object that each run has, as for `start`; at most 64 KiB. */
   readonly attributes?: Readonly<Record<string, unknown>>;
 }
 

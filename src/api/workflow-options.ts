@@ -38,7 +38,10 @@ export interface StartOptions {
   readonly timeout?: Duration;
   /** Overrides the workflow's own `maxAttempts`. */
   readonly maxAttempts?: number;
-  /** A plain JSON object to find the workflow by; at most 64 KiB. */
+  /**
+   * A plain JSON object that goes with the workflow, at most 64 KiB: `admin.get` and `admin.list` show it, and SQL finds it
+   * (`workflow_status.attributes`, a `jsonb`).
+   */
   readonly attributes?: Readonly<Record<string, unknown>>;
   /** Inside a workflow: whether cancelling it cancels the child too. Default `cancel`. */
   readonly onParentCancel?: 'cancel' | 'abandon';

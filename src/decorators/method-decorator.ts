@@ -57,6 +57,14 @@ export function methodDecorator(
   return decorate as AsyncMethodDecorator;
 }
 
+/**
+ * Without parentheses the method is taken for the options, and what stands in its place does nothing.
+ * @throws RegistrationError
+ */
+export function checkIsCalled(options: object, decorator: string): void {
+  if (typeof options === 'function') throw new RegistrationError(`Write @${decorator}(), with parentheses.`);
+}
+
 interface StandardContext {
   readonly kind: string;
   readonly name: string | symbol;

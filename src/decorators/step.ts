@@ -10,7 +10,7 @@ import {
 } from '../engine/definitions.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { durableExecution } from '../engine/scope.js';
-import { methodDecorator } from './method-decorator.js';
+import { checkIsCalled, methodDecorator } from './method-decorator.js';
 import { methodCheck, namesMethods } from './method-options.js';
 import type { StepDecorator } from './step-decorator.js';
 
@@ -30,6 +30,7 @@ export function Step<
   Reconcile extends ReconcileOption | undefined = undefined,
   Undo extends CompensateOption | undefined = undefined,
 >(options: StepOptions<Reconcile, Undo> = {}): StepDecorator<Reconcile, Undo> {
+  checkIsCalled(options, 'Step');
   return methodDecorator(
     'Step',
     options.name,

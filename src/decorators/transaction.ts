@@ -5,7 +5,7 @@ import { currentScope, durableExecution } from '../engine/scope.js';
 import { assertCanJoin } from '../engine/transaction-context.js';
 import { transactionDefinition, type TransactionDefinition } from '../engine/transaction-definition.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
-import { methodDecorator, type AsyncMethodDecorator } from './method-decorator.js';
+import { checkIsCalled, methodDecorator, type AsyncMethodDecorator } from './method-decorator.js';
 import { methodCheck, namesMethods } from './method-options.js';
 
 /**
@@ -29,6 +29,7 @@ import { methodCheck, namesMethods } from './method-options.js';
  * @throws InvalidArgumentError, RegistrationError when the class is evaluated, for options that are not of the documented form.
  */
 export function Transaction(options: TransactionOptions = NO_OPTIONS): AsyncMethodDecorator {
+  checkIsCalled(options, 'Transaction');
   return methodDecorator(
     'Transaction',
     options.name,

@@ -10,7 +10,7 @@ import type { Engine } from '../engine/engine.js';
 import type { ExecutionHost } from '../engine/execution-host.js';
 import { durableExecution } from '../engine/scope.js';
 import { NotLaunchedError } from '../errors/usage-errors.js';
-import { methodDecorator, type AsyncMethodDecorator } from './method-decorator.js';
+import { checkIsCalled, methodDecorator, type AsyncMethodDecorator } from './method-decorator.js';
 import { quietly } from '../engine/quietly.js';
 
 /**
@@ -23,6 +23,7 @@ import { quietly } from '../engine/quietly.js';
  * @throws InvalidArgumentError, RegistrationError when the class is evaluated, for options that are not of the documented form.
  */
 export function Workflow<Input = never>(options: WorkflowOptions<Input> = {}): AsyncMethodDecorator<Input> {
+  checkIsCalled(options, 'Workflow');
   return methodDecorator('Workflow', options.name, (name, body) =>
     wrapWorkflow(workflowDefinition(name, body, options)),
   );

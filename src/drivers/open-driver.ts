@@ -18,7 +18,9 @@ export async function openDriver(target: DriverTarget, options: DriverOptions = 
   if (isPostgresSql(target)) return createPostgresDriver({ ...options, sql: target });
   if (isPgPool(target)) return createPgDriver({ ...options, pool: target });
   if (typeof target !== 'string') {
-    throw new DriverConfigurationError("Neither a connection string, nor a pool of 'pg', nor an sql of 'postgres'.");
+    throw new DriverConfigurationError(
+      "A database is given as a connection string, a Pool of 'pg' (a single client is none), or an sql of 'postgres'.",
+    );
   }
   try {
     return await createPgDriver({ ...options, connectionString: target });
@@ -33,6 +35,15 @@ export async function openDriver(target: DriverTarget, options: DriverOptions = 
       });
     }
   }
+}
+
+/** What `isConnectionString` refuses. It may hold a password, and is not repeated. */
+export const NO_CONNECTION_STRING =
+  'must be a connection string: it begins with postgresql://, postgres:// or socket:, or is the path of a socket';
+
+/** Anything else would be taken for the name of a host by `pg`, and waited for. */
+export function isConnectionString(text: string): boolean {
+  return /^(?:postgres(?:ql)?:\/\/|socket:|\/)/i.test(text);
 }
 
 /** By shape, since the application may have another copy of the library. */

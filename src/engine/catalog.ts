@@ -60,6 +60,11 @@ export class Catalog {
   definitionOf(candidate: unknown): WorkflowDefinition {
     const definition = workflowDefinitionOf(candidate);
     if (definition === undefined) {
+      if (typeof candidate === 'string') {
+        throw new WorkflowNotRegisteredError(
+          `Give the workflow's function instead of its name "${candidate}". A HoldfastClient takes names.`,
+        );
+      }
       throw new WorkflowNotRegisteredError(
         'This function is not a workflow. Decorate the method with @Workflow, or wrap the function with defineWorkflow.',
       );

@@ -2,7 +2,7 @@ import type { Compensate, CompensateOption } from '../api/compensation.js';
 import type { AnyFunction } from './any-function.js';
 import { parseDuration } from './duration.js';
 import { checkKnownOptions } from './known-options.js';
-import { policyOf, type RetryPolicy } from './retry-policy.js';
+import { retryPolicy, type RetryPolicy } from './retry-policy.js';
 import { checkMethodOption } from './step-method.js';
 
 /** What undoes a step, and how often it is tried. */
@@ -26,7 +26,7 @@ export function compensationPolicy(option: CompensateOption | undefined): Compen
   const { run, retries, timeout } = option;
   return {
     source: checkMethodOption(run, 'compensate.run'),
-    retries: retries === undefined ? undefined : policyOf(retries, 'compensate.retries'),
+    retries: retries === undefined ? undefined : retryPolicy(retries, 'compensate.retries'),
     timeoutMs: timeout === undefined ? undefined : parseDuration(timeout, 'compensate.timeout'),
   };
 }

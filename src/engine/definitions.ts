@@ -8,7 +8,7 @@ import { RegistrationError } from '../errors/usage-errors.js';
 import type { AnyFunction } from './any-function.js';
 import { compensationPolicy, type CompensationPolicy } from './compensation-policy.js';
 import { parseDuration } from './duration.js';
-import { checkKnownOptions } from './known-options.js';
+import { checkIsFunction, checkKnownOptions } from './known-options.js';
 import { checkAtMostOnce, reconcilePolicy, type ReconcilePolicy } from './reconcile-policy.js';
 import { retryPolicy, type RetryPolicy } from './retry-policy.js';
 import { checkIsSchema } from './schema.js';
@@ -80,13 +80,13 @@ export function workflowDefinition(
   return {
     kind: 'workflow',
     name: checkName(name, 'workflow'),
-    body,
+    body: checkBody(body, 'workflow'),
     input: checkIsSchema(options.input, 'input'),
     output: checkIsSchema(options.output, 'output'),
     maxAttempts: wholeNumber(options.maxAttempts ?? DEFAULT_MAX_ATTEMPTS, 1, 2 ** 31 - 1, 'maxAttempts'),
     timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, 'timeout'),
     stuckAfterMs: options.stuckAfter === undefined ? null : parseDuration(options.stuckAfter, 'stuckAfter'),
-    onStuck: checkOnStuck(options.onStuck ?? 'report'),
+    onStuck: checkOnStuck(options),
     engines: new Set(),
   };
 }
@@ -105,7 +105,7 @@ export function stepDefinition(
   return {
     kind: 'step',
     name: checkName(name, 'step'),
-    body,
+    body: checkBody(body, 'step'),
     retries,
     timeoutMs: options.timeout === undefined ? null : parseDuration(options.timeout, 'timeout'),
     needsIntent: reconcile !== undefined || atMostOnce || compensate !== undefined,
@@ -115,9 +115,18 @@ export function stepDefinition(
   };
 }
 
-function checkOnStuck(onStuck: unknown): 'report' | 'fail' {
-  if (onStuck === 'report' || onStuck === 'fail') return onStuck;
-  throw new InvalidArgumentError('The option "onStuck" is "report" or "fail".');
+function checkOnStuck({ onStuck, stuckAfter }: Omit<WorkflowOptions, 'name'>): 'report' | 'fail' {
+  const wanted: unknown = onStuck ?? 'report';
+  if (wanted !== 'report' && wanted !== 'fail') {
+    throw new InvalidArgumentError('The option "onStuck" is "report" or "fail".');
+  }
+  if (wanted === 'report' || stuckAfter !== undefined) return wanted;
+  throw new InvalidArgumentError('"onStuck" says what comes after "stuckAfter", which is not given.');
+}
+
+function checkBody(body: AnyFunction, what: string): AnyFunction {
+  checkIsFunction(body, `The body of a ${what}, which comes after its name,`);
+  return body;
 }
 
 function checkName(name: string, what: string): string {

@@ -19,3 +19,8 @@ export function checkIsOptions(options: unknown, what: string): void {
     throw new InvalidArgumentError(`${what} takes its options as an object, which may be empty: {}.`);
   }
 }
+
+/** @throws InvalidArgumentError for what cannot be called, which would be found out in the middle of a workflow, or never. */
+export function checkIsFunction(value: unknown, what: string): void {
+  if (typeof value !== 'function') throw new InvalidArgumentError(`${what} must be a function.`);
+}

@@ -65,11 +65,29 @@ export function prepareStart(
   }));
 }
 
+/** JSON would leave it out, or make something else of it, without a word. What says itself how it is written (a Date) may. */
+function refuseLoss(this: unknown, key: string, value: unknown): unknown {
+  const isLost =
+    typeof value === 'function' ||
+    typeof value === 'symbol' ||
+    (typeof value === 'number' && !Number.isFinite(value)) ||
+    (typeof value === 'object' && value !== null && !Array.isArray(value) && !isPlain(value));
+  if (!isLost) return value;
+  const where = key === '' ? '' : `: "${key}" holds what JSON does not have`;
+  throw new InvalidArgumentError(`attributes must be a plain JSON object${where}.`);
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
 function encodeAttributes(attributes: Readonly<Record<string, unknown>>): string {
   let text: unknown;
   try {
-    text = JSON.stringify(attributes);
+    text = JSON.stringify(attributes, refuseLoss);
   } catch (cause) {
+    if (cause instanceof InvalidArgumentError) throw cause;
     throw new InvalidArgumentError('attributes must be a plain JSON object.', { cause });
   }
   // What PostgreSQL's jsonb cannot hold would be refused later, with the whole start.

@@ -1,6 +1,6 @@
 import type { Query, QueryDefinitionOptions } from '../api/signals.js';
 import { parseDuration } from './duration.js';
-import { checkKnownOptions } from './known-options.js';
+import { checkIsFunction, checkKnownOptions } from './known-options.js';
 import { checkDefinedName } from './message-arguments.js';
 import { requireDurable } from './scope.js';
 
@@ -28,6 +28,7 @@ export function defineQuery<Arguments extends unknown[] = [], Result = unknown>(
     name,
     timeoutMs: options.timeout === undefined ? DEFAULT_TIMEOUT_MS : parseDuration(options.timeout, 'timeout'),
     handle: (answer) => {
+      checkIsFunction(answer, 'What query.handle takes');
       const execution = requireDurable('query.handle');
       execution.host.queries.add(execution, name, answer as (...args: unknown[]) => unknown);
     },

@@ -1,6 +1,7 @@
 import type { RetryOptions } from '../api/retry-options.js';
+import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { parseDuration } from './duration.js';
-import { checkKnownOptions } from './known-options.js';
+import { checkIsFunction, checkKnownOptions } from './known-options.js';
 import { wholeNumber } from './whole-number.js';
 
 const MOST_STEP_ATTEMPTS = 1_000;
@@ -36,18 +37,26 @@ export const ONE_ATTEMPT: RetryPolicy = {
 };
 
 /** @throws InvalidArgumentError */
-export function retryPolicy(options: RetryOptions | undefined): RetryPolicy {
+export function retryPolicy(options: RetryOptions | undefined, what = 'retries'): RetryPolicy {
   if (options === undefined) return ONE_ATTEMPT;
-  checkKnownOptions(options, RETRY_OPTIONS, 'retries');
-  return policyOf(options, 'retries');
+  checkKnownOptions(options, RETRY_OPTIONS, what);
+  return policyOf(options, what);
 }
 
 /** @throws InvalidArgumentError. Options without bounds or waits have the defaults. */
 export function policyOf(options: RetryOptions, what: string): RetryPolicy {
+  const backoff: unknown = options.backoff ?? 'exponential';
+  if (backoff !== 'exponential' && backoff !== 'fixed') {
+    throw new InvalidArgumentError(`${what}.backoff is 'exponential' or 'fixed'.`);
+  }
+  if (typeof (options.jitter ?? true) !== 'boolean') {
+    throw new InvalidArgumentError(`${what}.jitter is true or false.`);
+  }
+  if (options.shouldRetry !== undefined) checkIsFunction(options.shouldRetry, `${what}.shouldRetry`);
   return {
     maxAttempts: wholeNumber(options.maxAttempts, 1, MOST_STEP_ATTEMPTS, `${what}.maxAttempts`),
     initialDelayMs: parseDuration(options.initialDelay ?? DEFAULT_INITIAL_DELAY_MS, `${what}.initialDelay`),
-    exponential: options.backoff !== 'fixed',
+    exponential: backoff === 'exponential',
     maxDelayMs: parseDuration(options.maxDelay ?? DEFAULT_MAX_DELAY_MS, `${what}.maxDelay`),
     jitter: options.jitter ?? true,
     shouldRetry: options.shouldRetry,

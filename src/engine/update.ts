@@ -3,12 +3,13 @@ import type { StandardSchema } from '../api/standard-schema.js';
 import { ValueDecodeError } from '../errors/value-errors.js';
 import { receiveMessage, recordEventOf } from './durable-messages.js';
 import type { RunningExecution } from './execution-host.js';
-import { checkKnownOptions } from './known-options.js';
+import { checkIsFunction, checkKnownOptions } from './known-options.js';
 import { checkDefinedName } from './message-arguments.js';
 import { checkIsSchema, checkSchema } from './schema.js';
 import { requireDurable, runInScope } from './scope.js';
 import { updateKey, updateTopic, type UpdateReply, type UpdateRequest } from './update-protocol.js';
 
+const HANDLE_OPTIONS: ReadonlySet<string> = new Set(['validate']);
 const UPDATE_OPTIONS: ReadonlySet<string> = new Set<keyof UpdateDefinitionOptions<unknown, unknown>>(['input']);
 
 /**
@@ -34,7 +35,11 @@ export function defineUpdate<Sent, Result = void, Received = Sent>(
     kind: 'update',
     name,
     ...(input === undefined ? {} : { input }),
-    handle: (carryOut, { validate } = {}) => {
+    handle: (carryOut, settings = {}) => {
+      checkIsFunction(carryOut, 'What update.handle takes first');
+      checkKnownOptions(settings, HANDLE_OPTIONS, 'update.handle');
+      const { validate } = settings;
+      if (validate !== undefined) checkIsFunction(validate, 'The option "validate"');
       const execution = requireDurable('update.handle');
       const handler = { name, input, carryOut, validate } as UpdateHandler;
       serve(execution, handler).catch((error: unknown) => {

@@ -19,7 +19,7 @@ interface Shapes {
  * @throws InvalidArgumentError for anything but a single connection, and for one that says that no transaction is open on it.
  */
 export function runnerOf(transaction: CallersTransaction): StatementRunner {
-  const shapes: Shapes = transaction as object;
+  const shapes: Shapes = (transaction as object | null | undefined) ?? {};
   if (shapes.totalCount !== undefined || shapes.begin !== undefined) {
     throw new InvalidArgumentError(
       'transaction is a pool. Pass the client with the open transaction: a client of pg, or what sql.begin of postgres passes.',
@@ -27,12 +27,12 @@ export function runnerOf(transaction: CallersTransaction): StatementRunner {
   }
   if (typeof shapes.unsafe === 'function') {
     const { unsafe } = shapes;
-    return (text, parameter) => unsafe.call(transaction, text, [parameter]);
+    return (text, parameter) => unsafe.call(transaction, text, [parameter]).catch(sayIfElsewhere);
   }
   if (typeof shapes.query === 'function') {
     if (typeof shapes.getTransactionStatus === 'function') checkIsOpen(shapes.getTransactionStatus());
     const { query } = shapes;
-    return async (text, parameter) => (await query.call(transaction, text, [parameter])).rows;
+    return async (text, parameter) => (await query.call(transaction, text, [parameter]).catch(sayIfElsewhere)).rows;
   }
   throw new InvalidArgumentError('transaction is neither a client of pg nor what sql.begin of postgres passes.');
 }
@@ -46,4 +46,18 @@ function checkIsOpen(status: string | null): void {
       'transaction is a client on which no transaction is open: await query("BEGIN") first.',
     );
   }
+}
+
+/** SQLSTATEs of a schema or function that is not there. */
+const NOT_THERE: ReadonlySet<unknown> = new Set(['3F000', '42883']);
+
+/** All other errors are for the caller to see as the library throws them: it may have to begin its transaction anew. */
+function sayIfElsewhere(error: unknown): never {
+  if (error instanceof Error && 'code' in error && NOT_THERE.has(error.code)) {
+    throw new InvalidArgumentError(
+      'transaction is not in the database of Holdfast, or that has another schema or release: its function is not there.',
+      { cause: error },
+    );
+  }
+  throw error;
 }

@@ -18,7 +18,10 @@ import type { CountedQueue, QueueRecord, QueueStore, StoredQueue } from '../stor
 const LARGEST_LIMIT = 2 ** 31 - 1;
 
 const limit = z.int().min(1).max(LARGEST_LIMIT);
-const rate = z.strictObject({ limit, period: z.union([z.number(), z.string()]) });
+const rate = z.strictObject({
+  limit,
+  period: z.union([z.number(), z.string()], "must be milliseconds, or a text such as '10s'"),
+});
 const limits = {
   concurrency: limit.optional(),
   executorConcurrency: limit.optional(),

@@ -6,7 +6,7 @@ import { InvalidArgumentError } from '../errors/admin-errors.js';
 
 const LONGEST_NAME_BYTES = 255;
 
-const duration = z.union([z.number(), z.string()]);
+const duration = z.union([z.number(), z.string()], "must be milliseconds, or a text such as '10s'");
 const attributes = z.custom<object>((value) => typeof value === 'object' && value !== null, 'must be an object');
 const settings = {
   cron: z.string(),

@@ -4,10 +4,14 @@ import { z } from 'zod';
 import {
   defineWorkflow,
   runStep,
+  startEmbeddedPostgres,
   Step,
   Workflow,
+  type AsyncMethodDecorator,
   type Holdfast,
   type Reconciliation,
+  type RunningServer,
+  type StepDecorator,
   type WorkflowHandle,
 } from '../../src/index.js';
 
@@ -126,6 +130,15 @@ test('a pool is no transaction', () => {
     await holdfast.enqueue(one, { transaction: pool });
   };
   expectTypeOf(use).toBeFunction();
+});
+
+test('what is made once and exported, for others to use, has a type that can be named', () => {
+  const use = (): { step: StepDecorator<undefined, undefined>; workflow: AsyncMethodDecorator } => ({
+    step: Step({ timeout: '1s' }),
+    workflow: Workflow({ timeout: '1s' }),
+  });
+  expectTypeOf(use).toBeFunction();
+  expectTypeOf(startEmbeddedPostgres).returns.resolves.toEqualTypeOf<RunningServer>();
 });
 
 test('a method that is not asynchronous cannot be decorated', () => {
