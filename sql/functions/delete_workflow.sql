@@ -1,5 +1,5 @@
 -- Deletes a workflow: its rows in every table but the audit and the outbox. Its ID is free afterwards, and a workflow that takes it replays
--- nothing of this one. A table that gets rows by workflow later on belongs into this function.
+-- nothing of this one. Its children stay, and do not end with that one. A table that gets rows by workflow later on belongs into this function.
 --
 --   SUCCESS ERROR CANCELLED DEAD_LETTER           done
 --   ENQUEUED DELAYED PENDING SUSPENDED BLOCKED    refused 'status'; with p_force done: an execution that runs it is fenced,
@@ -66,6 +66,12 @@ BEGIN
       FROM workflow_status s WHERE s.parent_id = p_workflow_id AND s.parent_close = 'cancel';
     PERFORM cancel_tree(v_children, p_workflow_id, 'delete', p_nonce, p_actor, p_reason, 'cancel', p_child_error);
   END IF;
+  -- What is left of its children ends with nobody, least of all with a later workflow of this ID.
+  UPDATE workflow_status s SET parent_close = 'abandon'
+   WHERE s.workflow_id = ANY (ARRAY(
+           SELECT c.workflow_id FROM workflow_status c
+            WHERE c.parent_id = p_workflow_id AND c.parent_close = 'cancel'
+            ORDER BY c.workflow_id FOR NO KEY UPDATE));
   result := 'done';
   status_after := NULL;
 END

@@ -2,6 +2,7 @@ import type { WorkflowHandle } from '../api/workflow-handle.js';
 import type { StartOptions } from '../api/workflow-options.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
 import type { IntentAnswer, IntentRecord, Ownership, RecordedStep, StepKind, WorkflowStart } from '../store/store.js';
+import { childIdOf } from './child-id.js';
 import { startDecodingResult } from './decoding.js';
 import type { WorkflowDefinition } from './definitions.js';
 import { elapsedSince } from './elapsed.js';
@@ -192,8 +193,7 @@ async function startChild(
   call: Pick<StepIdentity, 'seq' | 'name' | 'kind'>,
 ): Promise<string> {
   const { host, ownership } = execution;
-  // The epoch keeps the child of a rewound parent apart from the one before.
-  const childId = options.workflowId ?? `${ownership.workflowId}.${String(call.seq)}.${String(ownership.epoch)}`;
+  const childId = options.workflowId ?? childIdOf(ownership, call.seq);
   const start: WorkflowStart = await host.prepare(definition, args, options, childId);
   const token = execution.runtime.randomUuid();
   const child = { ...start, token, onParentCancel: options.onParentCancel ?? 'cancel' };

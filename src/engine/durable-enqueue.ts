@@ -3,6 +3,7 @@ import type { EnqueueItem, EnqueueOptions } from '../api/queue.js';
 import type { WorkflowHandle } from '../api/workflow-handle.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { WorkflowIdConflictError, WriteRefusedError } from '../errors/workflow-errors.js';
+import { childIdOf } from './child-id.js';
 import type { WorkflowDefinition } from './definitions.js';
 import { orRecordFailure } from './durable-calls.js';
 import { checkIsList, checkItem } from './enqueue-items.js';
@@ -74,8 +75,7 @@ async function enqueueAt(
       "Inside a workflow, enqueue commits with the workflow's own record: leave out the transaction.",
     );
   }
-  // As for children: the epoch keeps the one of a rewound parent apart from the one before.
-  const childId = options.workflowId ?? `${ownership.workflowId}.${String(seq)}.${String(ownership.epoch)}`;
+  const childId = options.workflowId ?? childIdOf(ownership, seq);
   const start = await host.prepare(definition, args, startOptionsOf(options), childId);
   const child = {
     ...(await prepareEnqueue(start, options.queue, options, host.serializer)),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { defineWorkflow, runStep, workflow, type Holdfast } from '../../src/index.js';
+import { defineWorkflow, mapWorkflows, runStep, workflow, type Holdfast } from '../../src/index.js';
 import { createBed, gate, waitUntil, type Bed } from '../support/launch.js';
 
 let bed: Bed;
@@ -180,6 +180,24 @@ test.each<[string, (input: string) => Promise<unknown>]>([
   expect(code).toMatch(/^[A-Z_]+$/);
   expect(value).toBe(1);
   expect((await holdfast.admin.steps(workflowId)).items.map(({ seq }) => seq)).toEqual([0, 1, 2]);
+});
+
+test.each<[string, (input: string) => Promise<unknown>]>([
+  ['called', (input) => child(input)],
+  ['started', async (input) => (await holdfast.start(child, {}, input)).result()],
+  ['enqueued', async (input) => (await holdfast.enqueue(child, {}, input)).result()],
+  ['mapped', async (input) => (await mapWorkflows(child, [input], { concurrency: 1 }))[0]],
+])('C71 a parent that has the ID of a deleted one runs children of its own: %s', async (how, body) => {
+  parentBody = body;
+  childBody = (input) => Promise.resolve(`child of ${input}`);
+  childRuns = 0;
+  const id = `taken again, ${how}`;
+  const result = async (input: string): Promise<string> =>
+    JSON.stringify(await (await holdfast.start(parent, { workflowId: id }, input)).result());
+  expect(await result('the first')).toContain('child of the first');
+  await holdfast.admin.delete(id);
+  expect(await result('the second')).toContain('child of the second');
+  expect(childRuns).toBe(2);
 });
 
 test('C23 the outcomes of two workflows are not taken for one another when the code swaps them', async () => {

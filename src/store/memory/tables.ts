@@ -24,7 +24,7 @@ export interface StatusRow {
   wakeAt: number | null;
   timeoutMs: number | null;
   deadline: number | null;
-  readonly parent: ParentRow | null;
+  parent: ParentRow | null;
   readonly forkedFrom: string | null;
   attributes: string | null;
   queue: string | null;

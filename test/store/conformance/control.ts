@@ -256,6 +256,21 @@ export function describeControl(bench: () => Bench): void {
     expect((await bench().claim()).workflows).toMatchObject([{ history: [] }]);
   });
 
+  test('the children that a deleted workflow leaves are not those of whoever takes its ID', async () => {
+    const { admin } = bench().bed;
+    const parent = await bench().start('parent');
+    const left = await startChild(parent, 0, 'left');
+    await bench().end(parent);
+    await admin.delete(['parent'], BY, { force: false, childError: '"gone"' });
+    const next = await bench().start('parent');
+    await startChild(next, 0, 'own');
+    await rewind('parent', 0);
+    expect(await bench().statusOf('own')).toBe('CANCELLED');
+    expect(await bench().step(left, 0)).toEqual({ kind: 'written' });
+    await cancel('parent');
+    expect(await bench().step(left, 1)).toEqual({ kind: 'written' });
+  });
+
   test('another priority, or another app version, is no other owner', async () => {
     const { admin } = bench().bed;
     const ownership = await bench().start('w');

@@ -33,6 +33,11 @@ export function deleteWorkflow(
     const children = childrenToCancel(db, [workflowId]);
     cancelTree(db, children, { act, error: childError, children: 'cancel', cascade });
   }
+  // What is left of its children ends with nobody, least of all with a later workflow of this ID.
+  for (const child of db.workflows.values()) {
+    const { parent } = child;
+    if (parent?.workflowId === workflowId) child.parent = { ...parent, close: 'abandon' };
+  }
   return { kind: 'done', statusBefore: status, statusAfter: null };
 }
 
