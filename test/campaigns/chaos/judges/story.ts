@@ -49,9 +49,9 @@ export function tellStory(evidence: Evidence): Story {
   return story;
 }
 
-/** The workflow at the head of a family: IDs of children are those of their parents, with numbers at their end. */
+/** The workflow at the head of a family: IDs of children are those of their parents, with a number and a mark at their end. */
 function headOf(workflowId: string): string {
-  return workflowId.replace(/(\.\d+)+$/, '');
+  return workflowId.replace(/(\.\d+\.[0-9a-f]+)+$/, '');
 }
 
 function familiesOf({ record }: Evidence, members: ReadonlySet<string>): ReadonlySet<string> {
