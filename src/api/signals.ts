@@ -71,7 +71,7 @@ export interface Update<Sent, Result, Received = Sent> extends UpdateDefinitionO
 export interface UpdateOptions {
   /**
    * Carries the update out at most once for this workflow, however often it is asked for; who asks again gets the same
-   * answer. 1 to 200 bytes. Default: a random one.
+   * answer. Updates of different names do not share their IDs. 1 to 200 bytes. Default: a random one.
    */
   readonly updateId?: string;
   /** How long to wait for the answer. Default: as long as it takes. */

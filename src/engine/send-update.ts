@@ -7,7 +7,14 @@ import { readEvent, sendMessage } from './durable-messages.js';
 import type { RunningExecution } from './execution-host.js';
 import { checkSchema } from './schema.js';
 import type { Serializer } from './serializer.js';
-import { checkUpdate, resultOfUpdate, updateKey, updateTopic, type UpdateReply } from './update-protocol.js';
+import {
+  checkUpdate,
+  requestIdOf,
+  resultOfUpdate,
+  updateKey,
+  updateTopic,
+  type UpdateReply,
+} from './update-protocol.js';
 
 /** How an update is sent, and its reply waited for: inside a workflow as durable calls, outside as plain ones. */
 export interface UpdateChannel {
@@ -40,9 +47,10 @@ export async function sendUpdate<Sent, Result>(
   options.signal?.throwIfAborted();
   if (schema !== undefined) await checkSchema(schema, input, `input of update "${name}"`);
   const updateId = options.updateId ?? (await channel.newId());
-  const key = updateKey(updateId);
+  const requestId = requestIdOf(name, updateId);
+  const key = updateKey(requestId);
   // The key lets it through once, so that it is carried out once.
-  await channel.send(workflowId, updateTopic(name), { updateId, input }, { idempotencyKey: key });
+  await channel.send(workflowId, updateTopic(name), { updateId: requestId, input }, { idempotencyKey: key });
   const reply = await channel.awaitReply({ workflowId, key }, timeoutMs, options.signal).catch((error: unknown) => {
     if (!(error instanceof EventNotSetError)) throw error;
     throw new ReceiverEndedError(`Workflow "${workflowId}" has ended without answering update "${name}".`, {

@@ -1,5 +1,6 @@
 import type { UpdateOptions } from '../api/signals.js';
 import { UpdateRejectedError } from '../errors/message-errors.js';
+import { uuidOf } from './attempt-context.js';
 import { checkText } from './check-text.js';
 import { parseDuration } from './duration.js';
 import { checkKnownOptions } from './known-options.js';
@@ -14,6 +15,7 @@ const PREFIX = `${RESERVED_PREFIX}update:`;
 
 /** What is sent. */
 export interface UpdateRequest {
+  /** See {@link requestIdOf}. */
   readonly updateId: string;
   readonly input: unknown;
 }
@@ -25,6 +27,14 @@ export type UpdateReply =
 
 export function updateTopic(name: string): string {
   return PREFIX + name;
+}
+
+/**
+ * What a request goes by: made of the update's name and the ID that the caller gave, so that an ID which is used for two updates does
+ * not have one of them taken for the other.
+ */
+export function requestIdOf(name: string, updateId: string): string {
+  return uuidOf([name, updateId]);
 }
 
 /** The key of the event with the reply, and the idempotency key of the request. */

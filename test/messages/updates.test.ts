@@ -157,6 +157,17 @@ describe('updates', () => {
     await expect(handle.update(addItem, { name: 'late', count: 1 })).rejects.toMatchObject({ code: 'RECEIVER_ENDED' });
   });
 
+  test('one ID for two updates of different names is two requests: each is carried out, and gets its own answer', async () => {
+    const handle = await holdfast.start(cart, { workflowId: 'one ID' });
+    const options = { updateId: 'order-7' };
+    expect(await handle.update(addItem, { name: 'one ID', count: 3 }, options)).toBe(3);
+    const failed = { name: 'TypeError', message: 'on purpose' };
+    await expect(handle.update(fail, 'on purpose', options)).rejects.toMatchObject(failed);
+    expect(await handle.update(addItem, { name: 'one ID', count: 3 }, options)).toBe(3);
+    await expect(handle.update(fail, 'on purpose', options)).rejects.toMatchObject(failed);
+    await handle.cancel();
+  });
+
   test('after a crash the handler goes on from its record: bodies do not run again, and the answer comes once', async () => {
     const handle = await holdfast.start(cart, { workflowId: 'crash' });
     expect(await handle.update(addItem, { name: 'before', count: 1 })).toBe(1);
