@@ -29,7 +29,7 @@ export interface WorkflowOptions<Input = unknown, Output = unknown> {
 export interface StartOptions {
   /**
    * 1 to 512 bytes. Starting the same ID again attaches to the workflow that has it, whatever its arguments. Default: a
-   * UUIDv7.
+   * UUIDv7; of a child, its parent's ID with the number of the call and a mark of the execution.
    */
   readonly workflowId?: string;
   /** For workflows that are methods of registered objects: which of them. */

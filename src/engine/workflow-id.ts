@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 
-const LONGEST_ID_BYTES = 512;
+export const LONGEST_ID_BYTES = 512;
 
 /** @throws InvalidArgumentError unless it can be stored, compared and sent exactly as it is. */
 export function checkWorkflowId(workflowId: unknown): string {

@@ -31,6 +31,14 @@ test('a workflow called inside another is its child, and its outcome is recorded
   expect(found).toMatchObject({ status: 'SUCCESS', parent: { workflowId: 'p1', seq: 0 } });
 });
 
+test('children have children to any depth, whatever the length of their IDs', async () => {
+  parentBody = (input) => (input === '' ? Promise.resolve(workflow().workflowId) : parent(input.slice(1)));
+  const handle = await holdfast.start(parent, { workflowId: 'x'.repeat(512) }, '.'.repeat(60));
+  const deepest = (await handle.result()) as string;
+  expect(Buffer.byteLength(deepest)).toBeLessThanOrEqual(512);
+  expect((await holdfast.admin.get(deepest)).status).toBe('SUCCESS');
+});
+
 test("a child's error reaches the parent as what it was", async () => {
   childBody = () => Promise.reject(new RangeError('too far'));
   parentBody = (input) =>
