@@ -15,7 +15,7 @@ interface CheckoutEvents {
   readonly onReturned: () => void;
 }
 
-/** A client of the caller's pool, from checkout to release. */
+/** A client of the caller's pool, from checkout to release. It has a listener for errors: see {@link PgCallersPool}. */
 class CheckedOutSession extends PgSession {
   readonly #client: PgClient;
   readonly #events: CheckoutEvents;
@@ -26,8 +26,6 @@ class CheckedOutSession extends PgSession {
     this.#client = client;
     this.#traits = traits;
     this.#events = events;
-    // A pool takes its own listener off while a client is checked out; without one, a broken socket ends the process.
-    client.on('error', ignoreError);
   }
 
   get traits(): SessionTraits {
@@ -215,12 +213,17 @@ export class PgCallersPool implements SessionSource {
         ask.asker?.fail(connectionFailure(error));
         return;
       }
+      // At once: the pool has taken its own listener off, and without one a broken socket ends the process. What the server says last may be
+      // in the same packet as what lets the client in.
+      client.on('error', ignoreError);
       if (ask.asker?.isUrgent !== true) {
         const urgent = [...this.#asks].find(({ asker }) => asker?.isUrgent === true);
         if (urgent !== undefined) [ask.asker, urgent.asker] = [urgent.asker, ask.asker];
       }
-      if (ask.asker === undefined) client.release();
-      else ask.asker.take(client);
+      if (ask.asker === undefined) {
+        client.release();
+        client.off('error', ignoreError);
+      } else ask.asker.take(client);
     });
   }
 

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import pg from 'pg';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -19,6 +21,14 @@ afterAll(async () => {
   await server.close();
   await database.drop();
 });
+
+/** One of the server's messages. */
+function message(type: string, body: Buffer): Buffer {
+  const head = Buffer.alloc(5);
+  head.write(type);
+  head.writeInt32BE(4 + body.length, 1);
+  return Buffer.concat([head, body]);
+}
 
 describe("a caller's pg pool", () => {
   it('C56 gets an error listener while the driver is open if it has none, and loses it afterwards', async () => {
@@ -69,6 +79,31 @@ describe("a caller's pg pool", () => {
     await ended;
     await expect(driver.transaction(() => Promise.resolve())).rejects.toMatchObject({ code: 'POOL_ENDED' });
     await driver.close();
+  });
+
+  it('may get clients that the server ends with the packet that lets them in: that does not end the process', async () => {
+    const letsInAndEnds = createServer((socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () =>
+        socket.end(
+          Buffer.concat([
+            message('R', Buffer.alloc(4)),
+            message('K', Buffer.alloc(8)),
+            message('Z', Buffer.from('I')),
+            message('E', Buffer.from('SFATAL\0VFATAL\0C57P01\0Mterminating connection\0\0')),
+          ]),
+        ),
+      );
+    });
+    letsInAndEnds.listen(0, '127.0.0.1');
+    await once(letsInAndEnds, 'listening');
+    const { port } = letsInAndEnds.address() as AddressInfo;
+    const pool = new pg.Pool({ host: '127.0.0.1', port, user: 'u', database: 'd' });
+    const driver = await createPgDriver({ pool });
+    await expect(driver.query('SELECT 1')).rejects.toMatchObject({ code: 'CONNECTION_UNAVAILABLE' });
+    await driver.close();
+    await pool.end();
+    letsInAndEnds.close();
   });
 
   it('can be used up by the caller without taking the listener down', async () => {
