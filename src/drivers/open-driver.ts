@@ -39,11 +39,20 @@ export async function openDriver(target: DriverTarget, options: DriverOptions = 
 
 /** What `isConnectionString` refuses. It may hold a password, and is not repeated. */
 export const NO_CONNECTION_STRING =
-  'must be a connection string: it begins with postgresql://, postgres:// or socket:, or is the path of a socket';
+  'must be a connection string: it begins with postgresql://, postgres:// or socket:, or is the path of a socket, and special ' +
+  'characters in user and password are percent-encoded (encodeURIComponent)';
 
-/** Anything else would be taken for the name of a host by `pg`, and waited for. */
+const SCHEME = /^(?:postgres(?:ql)?:\/\/|socket:)/i;
+const OTHER_HOSTS = /,[^/?#]*/;
+
+/**
+ * Whether the libraries can read it. `pg` would take any other text for the name of a host, and wait for that; and what cannot be
+ * parsed at all, `postgres` repeats in its error, with the password.
+ */
 export function isConnectionString(text: string): boolean {
-  return /^(?:postgres(?:ql)?:\/\/|socket:|\/)/i.test(text);
+  if (text.startsWith('/')) return true;
+  // A URL has one host, and one at all where it has a user; the libraries take several, and none.
+  return SCHEME.test(text) && URL.canParse(text.replace('@/', '@host/').replace(OTHER_HOSTS, ''));
 }
 
 /** By shape, since the application may have another copy of the library. */

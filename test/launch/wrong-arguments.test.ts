@@ -15,6 +15,7 @@ import {
   Workflow,
   type WorkflowHandle,
 } from '../../src/index.js';
+import { isConnectionString } from '../../src/drivers/open-driver.js';
 import { createBed, silentLogger, type Bed } from '../support/launch.js';
 
 // What callers without types get wrong, and what types cannot tell.
@@ -253,6 +254,7 @@ describe('messages of errors say what to do', () => {
     [{ workflows: [echo], database: '' }, /database: must be a connection string/],
     [{ workflows: [echo], database: 'not one' }, /database: must be a connection string/],
     [{ workflows: [echo], database: 'mysql://localhost/shop' }, /database: must be a connection string/],
+    [{ workflows: [echo], database: 'postgresql://app:a#/b@localhost/shop' }, /^[^#]*percent-encoded[^#]*$/],
     [{ workflows: [echo], listenDatabase: 'localhost' }, /listenDatabase: must be a connection string/],
   ])('launch with %o', async (options, message) => {
     await expect(Holdfast.launch(wrong(options))).rejects.toMatchObject({
@@ -260,6 +262,19 @@ describe('messages of errors say what to do', () => {
       message: saying(message),
     });
   });
+});
+
+test.each([
+  'postgresql://app:a%23b@localhost:5432/shop?sslmode=require',
+  'postgres://localhost',
+  'postgres://app@/shop?host=/var/run/postgresql',
+  'postgres://app:secret@one:5432,two:5433,three/shop?target_session_attrs=read-write',
+  'postgres://%2Fvar%2Frun%2Fpostgresql/shop',
+  'postgresql://app@[::1]:5432/shop',
+  'socket:/var/run/postgresql?db=shop',
+  '/var/run/postgresql shop',
+])('a form of connection strings that the libraries read: %s', (text) => {
+  expect(isConnectionString(text)).toBe(true);
 });
 
 test('a filter with an unknown status: which there are', async () => {
