@@ -113,6 +113,7 @@ export class Holdfast {
    * The same as text for Prometheus (`text/plain; version=0.0.4`), and what the database knows of the whole fleet.
    *
    * @param options `fleet: false` leaves the fleet out, and so the query.
+   * @throws ConnectionUnavailableError and the like, when the fleet is asked for and the database does not answer for half a minute.
    */
   async metricsText(options: { readonly fleet?: boolean } = {}): Promise<string> {
     checkKnownOptions(options, METRICS_OPTIONS, 'metricsText');

@@ -30,9 +30,10 @@ export async function openDriver(target: DriverTarget, options: DriverOptions = 
       return await createPostgresDriver({ ...options, connectionString: target });
     } catch (postgresError) {
       if (!(postgresError instanceof DriverConfigurationError)) throw postgresError;
-      throw new DriverConfigurationError("Neither 'pg' nor 'postgres' could be loaded. Install one: npm install pg", {
-        cause: new AggregateError([pgError, postgresError]),
-      });
+      throw new DriverConfigurationError(
+        "Neither 'pg' nor 'postgres' could be loaded. Install one: npm install pg. With a bundler, mark it and holdfast as external.",
+        { cause: new AggregateError([pgError, postgresError]) },
+      );
     }
   }
 }
