@@ -86,7 +86,7 @@ export interface HoldfastOptions {
   readonly errors?: readonly (ErrorClass | readonly [name: string, errorClass: ErrorClass])[];
   /** Largest text of one stored value, in bytes: 1 KiB to 256 MiB. Default 16 MiB. */
   readonly maxValueBytes?: number;
-  /** Default: warnings and errors as lines of JSON on standard error. */
+  /** What it fails with is told on standard error, and harms nothing. Default: warnings and errors as lines of JSON there. */
   readonly logger?: Logger;
   /**
    * How long `launch` waits for a database, or a data source, that cannot be reached or says nothing, in all. A migration under way

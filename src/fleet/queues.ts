@@ -70,6 +70,7 @@ export class Queues implements QueueOperations {
   async update(name: string, changes: QueueChanges): Promise<void> {
     check(changesSchema, changes, 'The changes of a queue are');
     const { rateLimit, keyRateLimit, ...rest } = changes;
+    if (rest.keyConcurrency !== undefined) checkTurns(name, rest.keyConcurrency);
     await this.#change(name, {
       ...rest,
       ...(rateLimit === undefined ? {} : { rateLimit: toRateRecord(rateLimit, 'rateLimit') }),
@@ -121,9 +122,21 @@ export function checkDeclarations(definitions: readonly QueueDefinition[]): read
   return records;
 }
 
+/** The queue that schedules share: enqueue_runs makes it. */
+const SCHEDULES_QUEUE = 'holdfast/schedules';
+
+/** Runs of a schedule wait for each other there by that limit alone. */
+function checkTurns(name: string, keyConcurrency: number | null | undefined): void {
+  if (name !== SCHEDULES_QUEUE || keyConcurrency === 1) return;
+  throw new InvalidArgumentError(
+    `Queue "${SCHEDULES_QUEUE}" has keyConcurrency 1: runs of schedules with overlap 'queue' wait for each other by it.`,
+  );
+}
+
 function toRecord(definition: QueueDefinition): QueueRecord {
   check(definitionSchema, definition, 'The definition of a queue is');
   const { name, concurrency, executorConcurrency, keyConcurrency, rateLimit, keyRateLimit } = definition;
+  checkTurns(name, keyConcurrency);
   return {
     name: checkQueueName(name),
     concurrency: concurrency ?? null,

@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo } from 'node:net';
 import pg from 'pg';
 import postgres from 'postgres';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { defineWorkflow, Holdfast, runStep, type HoldfastOptions } from '../../src/index.js';
 import { createBed, silentLogger, waitUntil, type Bed } from '../support/launch.js';
 
@@ -217,6 +217,30 @@ test('C64 another version of the package in the process is detected, and nothing
   copies?.delete('0.0.0-other');
   const holdfast = await launch({});
   await holdfast.close();
+});
+
+test('a logger that throws, or rejects, harms nothing, and what it was to report is on standard error', async () => {
+  const broken = () => Promise.reject(new Error('disk full'));
+  const logger = {
+    debug: broken,
+    info: broken,
+    warn: () => {
+      throw new Error('circular');
+    },
+    error: broken,
+  };
+  const failing = defineWorkflow('failing', () => runStep('fails', () => Promise.reject(new RangeError('no'))));
+  const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  try {
+    const holdfast = await Holdfast.launch({ database: bed.database.url, workflows: [failing], logger });
+    await expect((await holdfast.start(failing, {})).result()).rejects.toThrow(RangeError);
+    await holdfast.close();
+    const lines = written.mock.calls.map(([line]) => String(line));
+    expect(lines.filter((line) => line.includes('A step failed for good.'))).toHaveLength(1);
+    expect(lines.some((line) => line.includes('The logger failed.'))).toBe(true);
+  } finally {
+    written.mockRestore();
+  }
 });
 
 test('C72 inputs, results and error messages of workflows do not reach the log', async () => {

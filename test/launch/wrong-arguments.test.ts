@@ -118,6 +118,18 @@ describe('wrong arguments are refused with a typed error, and nothing is written
     expect(holdfast.health().state).toBe('running');
   });
 
+  test('the turns of the queue that schedules share cannot be taken away; its other limits can be set', async () => {
+    const name = 'holdfast/schedules';
+    await expect(holdfast.queues.define({ name })).rejects.toMatchObject(REFUSED);
+    await expect(holdfast.queues.update(name, { keyConcurrency: null })).rejects.toMatchObject(REFUSED);
+    await expect(bed.launch({ workflows: [echo], queues: [{ name, keyConcurrency: 2 }] })).rejects.toMatchObject(
+      REFUSED,
+    );
+    await holdfast.queues.define({ name, keyConcurrency: 1, concurrency: 5 });
+    await holdfast.queues.update(name, { concurrency: null });
+    expect((await holdfast.queues.get(name)).keyConcurrency).toBe(1);
+  });
+
   test('attributes that JSON would lose a part of; what says itself how it is written is taken', async () => {
     const before = await workflows();
     const lossy = [{ a: NaN }, { a: () => 1 }, { a: [new Map()] }, { a: Symbol('a') }, new Set(), { a: 1n }];
