@@ -1,6 +1,7 @@
+import pg from 'pg';
 import postgres, { type TransactionSql } from 'postgres';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { defineWorkflow, runTransaction, transaction } from '../../src/index.js';
+import { defineDataSource, defineWorkflow, runTransaction, transaction } from '../../src/index.js';
 import { createBed, gate, waitUntil, type Bed } from '../support/launch.js';
 
 let bed: Bed;
@@ -69,3 +70,49 @@ test.each(LATE)(
     await holdfast.close();
   },
 );
+
+test('a body of an adapter that runs out of time and never settles is given up with its idle timeout, and not before it has stopped', async () => {
+  const pool = new pg.Pool({ connectionString: bed.database.url });
+  pool.on('error', () => undefined);
+  const released: boolean[] = [];
+  const source = defineDataSource('adapter', {
+    async transaction<Result>(body: (client: pg.PoolClient) => Promise<Result>) {
+      const client = await pool.connect();
+      client.on('error', () => undefined);
+      try {
+        await client.query('BEGIN');
+        const result = await body(client);
+        await client.query('COMMIT');
+        client.release();
+        return result;
+      } catch (error) {
+        released.push(busy);
+        client.release(true);
+        await client.query('ROLLBACK');
+        throw error;
+      }
+    },
+    async query(client: pg.PoolClient, statement: string, parameter: string) {
+      return (await client.query<Record<string, unknown>>(statement, [parameter])).rows;
+    },
+  });
+  let busy = true;
+  const write = defineWorkflow('endless', () =>
+    runTransaction(
+      'write',
+      async () => {
+        const { client } = transaction(source);
+        for (let sent = 0; sent < 10; sent++) await client.query('SELECT pg_sleep(0.1)');
+        busy = false;
+        return new Promise(() => undefined);
+      },
+      { dataSource: source, timeout: 50, idleTimeout: 300 },
+    ),
+  );
+  const holdfast = await bed.launch({ workflows: [write], dataSources: [source] });
+  const handle = await holdfast.start(write, { workflowId: 'endless' });
+  await expect(handle.result()).rejects.toMatchObject({ code: 'STEP_TIMEOUT' });
+  expect(released).toEqual([false]);
+  await holdfast.close();
+  await pool.end();
+});
