@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { StepTimeoutError } from '../errors/step-errors.js';
 import type { Runtime } from '../runtime/runtime.js';
@@ -19,6 +20,8 @@ export interface AttemptSurroundings {
 export class AttemptContext implements RunningAttempt {
   readonly #surroundings: AttemptSurroundings;
   #controller: AbortController | undefined;
+  /** Fires the signal. */
+  #fire: ((reason: unknown) => void) | undefined;
   #key: string | undefined;
   #forget: (() => void) | undefined;
   #isOver = false;
@@ -46,9 +49,11 @@ export class AttemptContext implements RunningAttempt {
     if (this.#controller === undefined) {
       const controller = new AbortController();
       this.#controller = controller;
-      this.#forget = this.#surroundings.onGone((reason) => {
+      // Where it was asked for, so that what listens to it is in its step, whoever cancels the workflow.
+      this.#fire = AsyncResource.bind((reason: unknown) => {
         controller.abort(reason);
       });
+      this.#forget = this.#surroundings.onGone(this.#fire);
     }
     return this.#controller.signal;
   }
@@ -94,6 +99,10 @@ export class AttemptContext implements RunningAttempt {
   }
 
   #abort(reason: unknown): void {
+    if (this.#fire !== undefined) {
+      this.#fire(reason);
+      return;
+    }
     this.#controller ??= new AbortController();
     this.#controller.abort(reason);
   }

@@ -187,6 +187,35 @@ test.each([NaN, Infinity, '5s', -5])(
   },
 );
 
+test.each(['a cancel', 'its time limit'])(
+  'what listens to the signal of a step is in that step, when %s fires it',
+  async (by) => {
+    const began = gate();
+    const heard: unknown[] = [];
+    const { result, workflowId } = await execute(() =>
+      runStep(
+        'listens',
+        () =>
+          new Promise((_, reject) => {
+            const { signal } = step();
+            signal.addEventListener('abort', () => {
+              // A listener that throws ends the process.
+              heard.push([step().name, workflow().workflowId]);
+              reject(signal.reason as Error);
+            });
+            began.open();
+          }),
+        by === 'a cancel' ? {} : { timeout: 5 },
+      ),
+    );
+    await began.opened;
+    if (by === 'a cancel') await holdfast.admin.cancel(workflowId);
+    await expect(result).rejects.toMatchObject({ code: by === 'a cancel' ? 'WORKFLOW_CANCELLED' : 'STEP_TIMEOUT' });
+    await waitUntil(() => heard.length > 0, 'the signal has fired');
+    expect(heard).toEqual([['listens', workflowId]]);
+  },
+);
+
 test('C51 a result that cannot be stored is the recorded error of its step, and the body is not run again', async () => {
   let bodies = 0;
   const { result, workflowId } = await execute(async () => {
