@@ -106,6 +106,7 @@ export class TransactionAttempt implements TransactionJob {
       const fail = (error: unknown): void => {
         if (isOver) return;
         isOver = true;
+        open.takeBack?.();
         forget();
         // A body that has thrown has settled, or is about to.
         queueMicrotask(() => {
@@ -116,6 +117,7 @@ export class TransactionAttempt implements TransactionJob {
       const succeed = (value: unknown): void => {
         if (isOver) return;
         isOver = true;
+        open.takeBack?.();
         forget();
         resolve(value);
       };

@@ -24,7 +24,7 @@ export class HoldfastClosedError extends HoldfastError {
   override readonly name = 'HoldfastClosedError';
 }
 
-/** A function that only works inside a workflow, or inside a step, was called elsewhere. */
+/** A function that only works inside a workflow, or inside a step, was called elsewhere; or a transaction's client was used after its body. */
 export class OutsideWorkflowError extends HoldfastError {
   override readonly code = 'OUTSIDE_WORKFLOW';
   override readonly name = 'OutsideWorkflowError';

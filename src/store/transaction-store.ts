@@ -63,6 +63,8 @@ export interface TransactionJob {
 export interface OpenTransaction {
   /** What the user's library knows. */
   readonly client: unknown;
+  /** To be called when `body` is over: from then on the client refuses what it is asked to send, where it is not a library's to do so. */
+  readonly takeBack?: () => void;
   /** To be called before `body` rejects although the user's code is still running, and may still use the client. */
   readonly abandon: (cause: Error, running: Promise<unknown>) => void;
 }

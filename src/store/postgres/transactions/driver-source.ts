@@ -1,5 +1,6 @@
 import type { Driver } from '../../../drivers/driver.js';
 import { DatabaseError } from '../../../errors/database-errors.js';
+import { LentClient } from './lent-client.js';
 import { MARKER, replyOf, type SourceOptions, type SourceTransaction, type TransactionSource } from './source.js';
 
 /** Connections that transactions leave to everything else: heartbeats, claims and the two lanes of the writer. */
@@ -25,8 +26,12 @@ export class DriverSource implements TransactionSource {
     return this.#driver.transaction(
       (transaction) => {
         const { commitWith } = transaction;
+        const lent = new LentClient(transaction.client);
         return work({
-          client: transaction.client,
+          client: lent.client,
+          takeBack: () => {
+            lent.takeBack();
+          },
           abandon: (cause) => {
             transaction.destroy(cause);
           },
