@@ -30,7 +30,17 @@ export async function seeOff(processes: readonly number[], timeoutMs: number): P
   const deadline = performance.now() + timeoutMs;
   for (const pid of processes) {
     while (isAlive(pid) && performance.now() < deadline) await pause(POLL_MS);
-    if (isAlive(pid)) process.kill(pid, 'SIGKILL');
+    if (isAlive(pid)) signalTo(pid, 'SIGKILL');
+  }
+}
+
+/** It may end by itself at any moment. @returns whether it was there */
+export function signalTo(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false;
+    throw error;
   }
 }
 

@@ -16,7 +16,7 @@ import {
   SUPERUSER,
   writeSettings,
 } from './own-server-place.js';
-import { childrenOf, pickLastingPort, seeOff } from './own-server-processes.js';
+import { childrenOf, pickLastingPort, seeOff, signalTo } from './own-server-processes.js';
 import type { SmallDisk } from './small-disk.js';
 
 export interface OwnServerOptions {
@@ -147,15 +147,14 @@ export class OwnServer {
       [applicationName],
     );
     if (victim === undefined) return false;
-    process.kill(victim.pid, 'SIGKILL');
-    return true;
+    return signalTo(victim.pid, 'SIGKILL');
   }
 
   /** Changes settings on top of those that it has; those that need a restart wait for one. Does not wait until sessions have seen it. */
   configure(settings: ServerSettings): void {
     this.#settings = { ...this.#settings, ...settings };
     writeSettings(this.place, this.#settings);
-    if (this.#running !== undefined && this.isRunning) process.kill(this.#running.pid, 'SIGHUP');
+    if (this.#running !== undefined && this.isRunning) signalTo(this.#running.pid, 'SIGHUP');
   }
 
   /** One statement on a connection of its own. */
@@ -222,10 +221,12 @@ export class OwnServer {
     if (running === undefined) return;
     this.#running = undefined;
     const children = childrenOf(running.pid);
-    if (!running.lifeline.ended) process.kill(running.pid, signal);
+    if (!running.lifeline.ended) signalTo(running.pid, signal);
     const deadline = performance.now() + END_MS;
     while (!running.lifeline.ended) {
-      if (performance.now() > deadline) process.kill(running.pid, 'SIGKILL');
+      if (performance.now() > deadline && signalTo(running.pid, 'SIGKILL')) {
+        console.warn(`PostgreSQL did not end within ${String(END_MS / 1_000)} s of a ${signal}, and was killed.`);
+      }
       await pause(POLL_MS);
     }
     await running.lifeline.release();

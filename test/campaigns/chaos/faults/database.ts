@@ -1,3 +1,4 @@
+import { signalTo } from '../../support/own-server-processes.js';
 import type { OwnServer } from '../../support/own-server.js';
 import type { Arena, Fault } from '../fault.js';
 
@@ -75,7 +76,7 @@ export const backendKilled: Fault = {
           `SELECT pid, application_name AS app FROM pg_stat_activity
             WHERE application_name LIKE 'executor%' AND state <> 'idle' ORDER BY random() LIMIT 1`,
         );
-        if (victim === undefined || !kill(victim.pid)) return;
+        if (victim === undefined || !signalTo(victim.pid, 'SIGKILL')) return;
         arena.hit(`a session of ${victim.app}`);
         // Waits until the server is there again.
         await arena.sql('SELECT');
@@ -83,17 +84,6 @@ export const backendKilled: Fault = {
     }
   },
 };
-
-/** @returns whether the process was there */
-function kill(pid: number): boolean {
-  try {
-    process.kill(pid, 'SIGKILL');
-    return true;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false;
-    throw error;
-  }
-}
 
 /** How long nothing may be flushed without being asked for, and how long that goes on before the stop, in milliseconds. */
 const UNFLUSHED_MS = 10_000;
