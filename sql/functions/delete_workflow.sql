@@ -67,7 +67,7 @@ BEGIN
     PERFORM cancel_tree(v_children, p_workflow_id, 'delete', p_nonce, p_actor, p_reason, 'cancel', p_child_error);
   END IF;
   -- What is left of its children ends with nobody, least of all with a later workflow of this ID.
-  UPDATE workflow_status s SET parent_close = 'abandon'
+  UPDATE workflow_status s SET parent_close = 'abandon', record_version = s.record_version + 1, updated_at = clock()
    WHERE s.workflow_id = ANY (ARRAY(
            SELECT c.workflow_id FROM workflow_status c
             WHERE c.parent_id = p_workflow_id AND c.parent_close = 'cancel'

@@ -36,7 +36,9 @@ export function deleteWorkflow(
   // What is left of its children ends with nobody, least of all with a later workflow of this ID.
   for (const child of db.workflows.values()) {
     const { parent } = child;
-    if (parent?.workflowId === workflowId) child.parent = { ...parent, close: 'abandon' };
+    if (parent?.workflowId !== workflowId || parent.close !== 'cancel') continue;
+    child.parent = { ...parent, close: 'abandon' };
+    child.recordVersion += 1;
   }
   return { kind: 'done', statusBefore: status, statusAfter: null };
 }
