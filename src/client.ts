@@ -24,7 +24,6 @@ import { openDatabase } from './open-database.js';
 import { systemRuntime } from './runtime/system-runtime.js';
 import { SharedParts } from './shared-parts.js';
 import { guardedLogger } from './guarded-logger.js';
-import { stderrLogger } from './stderr-logger.js';
 import { quietly } from './engine/quietly.js';
 
 /** How long a client that closes tries to give up its leases, in milliseconds. */
@@ -70,7 +69,7 @@ export class HoldfastClient {
     const serializer = makeSerializer(options);
     const deadline = new LaunchDeadline(settings.launchTimeoutMs, options.signal);
     const errors = await deadline.unlessAborted(encodeFixedErrors(serializer));
-    const logger = options.logger === undefined ? stderrLogger : guardedLogger(options.logger);
+    const logger = guardedLogger(options.logger);
     const database = await openDatabase({ ...options, migrate: options.migrate ?? false }, settings, deadline, logger);
     const parts = new SharedParts({
       runtime: systemRuntime,

@@ -18,7 +18,6 @@ import { systemRuntime } from './runtime/system-runtime.js';
 import { SharedParts } from './shared-parts.js';
 import { ShutdownSignals } from './shutdown-signals.js';
 import { guardedLogger } from './guarded-logger.js';
-import { stderrLogger } from './stderr-logger.js';
 import type { QueueRecord } from './store/queue-store.js';
 import type { StoreHints } from './store/store.js';
 import type { ValueSerializer } from './values/index.js';
@@ -63,7 +62,7 @@ export class ExecutorParts {
   /** Opens the database, puts the parts together and begins to run. What was opened is closed when that fails. */
   static async start(launch: CheckedLaunch): Promise<ExecutorParts> {
     const { options, settings } = launch;
-    const logger = options.logger === undefined ? stderrLogger : guardedLogger(options.logger);
+    const logger = guardedLogger(options.logger);
     const serializer = makeSerializer(options);
     const deadline = new LaunchDeadline(settings.launchTimeoutMs, options.signal);
     const database = await openDatabase(options, settings, deadline, logger);

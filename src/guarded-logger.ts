@@ -7,9 +7,10 @@ type MaybeAsynchronous = Readonly<Record<Level, (message: string, fields?: LogFi
 
 /**
  * The application's logger, by which nothing that Holdfast does can fail: what it throws, or rejects with, is told on standard error
- * together with what it was to report.
+ * together with what it was to report. Undefined: standard error.
  */
-export function guardedLogger(logger: Logger): Logger {
+export function guardedLogger(logger: Logger | undefined): Logger {
+  if (logger === undefined) return stderrLogger;
   const report = (level: Level, message: string, fields?: LogFields): void => {
     const fallBack = (): void => {
       stderrLogger[level](message, fields);

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { describeIssues } from '../engine/describe-issues.js';
+import { LONGEST_ID_BYTES } from '../engine/workflow-id.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 
 /** IDs that one call takes. */
 export const MAX_BULK_IDS = 10_000;
 export const MAX_PAGE_SIZE = 1_000;
 export const DEFAULT_PAGE_SIZE = 100;
-const LONGEST_ID_BYTES = 512;
 /** As for launch. */
 const LONGEST_APP_VERSION_BYTES = 200;
 const LONGEST_ACTOR_BYTES = 256;

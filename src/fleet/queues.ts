@@ -14,14 +14,12 @@ import { describeIssues } from '../engine/describe-issues.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
 import { QueueNotEmptyError, QueueNotFoundError } from '../errors/queue-errors.js';
 import type { CountedQueue, QueueRecord, QueueStore, StoredQueue } from '../store/queue-store.js';
+import { durationForm } from './duration-form.js';
 
 const LARGEST_LIMIT = 2 ** 31 - 1;
 
 const limit = z.int().min(1).max(LARGEST_LIMIT);
-const rate = z.strictObject({
-  limit,
-  period: z.union([z.number(), z.string()], "must be milliseconds, or a text such as '10s'"),
-});
+const rate = z.strictObject({ limit, period: durationForm });
 const limits = {
   concurrency: limit.optional(),
   executorConcurrency: limit.optional(),

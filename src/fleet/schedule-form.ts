@@ -3,10 +3,10 @@ import type { AnySchedule, ScheduleChanges } from '../api/schedule.js';
 import { checkText } from '../engine/check-text.js';
 import { describeIssues } from '../engine/describe-issues.js';
 import { InvalidArgumentError } from '../errors/admin-errors.js';
+import { durationForm } from './duration-form.js';
 
 const LONGEST_NAME_BYTES = 255;
 
-const duration = z.union([z.number(), z.string()], "must be milliseconds, or a text such as '10s'");
 const attributes = z.custom<object>((value) => typeof value === 'object' && value !== null, 'must be an object');
 const settings = {
   cron: z.string(),
@@ -16,7 +16,7 @@ const settings = {
   queue: z.string().optional(),
   priority: z.number().optional(),
   key: z.string().optional(),
-  timeout: duration.optional(),
+  timeout: durationForm.optional(),
   maxAttempts: z.number().optional(),
   attributes: attributes.optional(),
   args: z.array(z.unknown()).optional(),
