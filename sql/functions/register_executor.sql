@@ -20,14 +20,19 @@ BEGIN
   IF FOUND THEN
     RETURN v_incarnation;
   END IF;
-  UPDATE executor e SET lease_until = least(e.lease_until, v_now) WHERE e.executor_id = p_executor_id;
   -- An executor whose row was cleared away may have come back (a laptop that slept for days) and started workflows before
-  -- its next heartbeat. Without a row, nobody would ever find their owner's lease expired.
+  -- its next heartbeat. Without a row, nobody would ever find their owner's lease expired. Only for rows that are not there, and
+  -- before any row is held: ON CONFLICT alone waits for whoever has written the row that it finds, and two registrations that
+  -- each hold their own row would wait for each other.
   INSERT INTO executor (executor_id, incarnation, app_version, host, process_id, registered_at, heartbeat_at, lease_until)
   SELECT DISTINCT s.executor_id, s.incarnation, '', '', 0, v_now, v_now, v_now
-    FROM workflow_status s WHERE s.status = 'PENDING'
+    FROM workflow_status s
+   WHERE s.status = 'PENDING'
+     AND NOT EXISTS (SELECT FROM executor e WHERE e.executor_id = s.executor_id AND e.incarnation = s.incarnation)
    ORDER BY s.executor_id, s.incarnation
   ON CONFLICT (executor_id, incarnation) DO NOTHING;
+  -- Also what is over: a renewal that is under way would begin it again, and is waited for here.
+  UPDATE executor e SET lease_until = least(e.lease_until, v_now) WHERE e.executor_id = p_executor_id;
   INSERT INTO executor (executor_id, incarnation, app_version, host, process_id, registered_at, heartbeat_at, lease_until, nonce)
   SELECT p_executor_id, coalesce(max(e.incarnation), 0) + 1, p_app_version, p_host, p_process_id, v_now, v_now,
          v_now + p_lease_ms * interval '1 ms', p_nonce
@@ -35,13 +40,18 @@ BEGIN
   RETURNING incarnation INTO v_incarnation;
   -- Rows of processes long gone, once nothing refers to them. The day covers a start that was under way when its executor
   -- left. An ID's newest row is kept for a week: without it the next process would begin at incarnation 1 again, and be
-  -- taken for the same one by a process that was only frozen.
-  DELETE FROM executor e
-   WHERE e.lease_until < v_now - CASE WHEN EXISTS (SELECT FROM executor n WHERE n.executor_id = e.executor_id
-                                                      AND n.incarnation > e.incarnation)
-                                      THEN interval '1 day' ELSE interval '7 days' END
-     AND NOT EXISTS (SELECT FROM workflow_status s
-                      WHERE s.executor_id = e.executor_id AND s.incarnation = e.incarnation AND s.status = 'PENDING');
+  -- taken for the same one by a process that was only frozen. A row that somebody holds stays until the next registration.
+  DELETE FROM executor d USING (
+    SELECT e.executor_id, e.incarnation
+      FROM executor e
+     WHERE e.lease_until < v_now - CASE WHEN EXISTS (SELECT FROM executor n WHERE n.executor_id = e.executor_id
+                                                        AND n.incarnation > e.incarnation)
+                                        THEN interval '1 day' ELSE interval '7 days' END
+       AND NOT EXISTS (SELECT FROM workflow_status s
+                        WHERE s.executor_id = e.executor_id AND s.incarnation = e.incarnation AND s.status = 'PENDING')
+       FOR UPDATE OF e SKIP LOCKED
+  ) gone
+   WHERE d.executor_id = gone.executor_id AND d.incarnation = gone.incarnation;
   RETURN v_incarnation;
 END
 $$;

@@ -158,6 +158,22 @@ test('two registrations of one ID at once get different incarnations, and the la
   expect([first, await second]).toEqual([1, 2]);
 });
 
+test('registrations of different IDs do not wait for each other: two that did would each hold what the other one waits for', async () => {
+  const [one, two] = (await sessions(2)) as [Session, Session];
+  await start(ask, { id: 'of-owner' });
+  await start(ask, { id: 'of-claimer', executor: 'claimer' });
+  // One that both find to be cleared away.
+  await register(ask, 'gone');
+  await ask(`UPDATE @executor SET lease_until = @clock() - interval '8 days' WHERE executor_id = 'gone'`);
+  await one.ask('BEGIN');
+  await register(one.ask, 'owner');
+  const other = register(two.ask, 'claimer');
+  expect(await bench.untilSettledOrBlocked(two.pid, other)).toBe(false);
+  await one.ask('COMMIT');
+  expect(await other).toBe(2);
+  expect(await ask(`SELECT FROM @executor WHERE executor_id = 'gone'`)).toEqual([]);
+});
+
 test('workflows of an executor whose row was cleared away are found again after the next registration', async () => {
   await ask(`DELETE FROM @executor WHERE executor_id = 'owner'`);
   await start(ask, { id: 'orphan' });
