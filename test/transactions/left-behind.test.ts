@@ -1,6 +1,6 @@
 import pg from 'pg';
 import postgres, { type TransactionSql } from 'postgres';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {
   defineWorkflow,
   OutsideWorkflowError,
@@ -101,4 +101,129 @@ test('a client that is lent is like the library’s own: its class, what it can 
   expect(client?.listeners('notice')).toContain(listener);
   expect(client?.off('notice', listener).listeners('notice')).not.toContain(listener);
   await holdfast.close();
+});
+
+/** Runs a body in a transaction of its own, and returns what it returns. */
+async function runBody<Result>(database: DriverTarget, ...bodies: (() => Promise<Result>)[]): Promise<Result[]> {
+  const act = defineWorkflow('act', async (n: number) => runTransaction('act', async () => bodies[n]?.()));
+  const holdfast = await bed.launch({ workflows: [act], database });
+  const results: unknown[] = [];
+  for (const n of bodies.keys()) results.push(await (await holdfast.start(act, {}, n)).result());
+  await holdfast.close();
+  return results as Result[];
+}
+
+/** Fails when a promise is rejected that nobody looks at: that ends a process. */
+function expectNoUnhandled(): void {
+  const unhandled: unknown[] = [];
+  const collect = (reason: unknown) => unhandled.push(reason);
+  process.on('unhandledRejection', collect);
+  onTestFinished(async () => {
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    process.off('unhandledRejection', collect);
+    expect(unhandled).toEqual([]);
+  });
+}
+
+test('with pg: who is told that a query is refused depends on how it is given, and nobody need listen', async () => {
+  expectNoUnhandled();
+  let client!: pg.PoolClient;
+  await runBody(pool, async () => {
+    ({ client } = transaction<pg.PoolClient>());
+    return Promise.resolve(1);
+  });
+  const told = (ask: (tell: (error: Error) => void) => void) => new Promise<Error>(ask);
+  expect(
+    await told((tell) => {
+      client.query('SELECT 1', tell);
+    }),
+  ).toBeInstanceOf(OutsideWorkflowError);
+  const query = new pg.Query('SELECT 1');
+  expect(
+    await told((tell) => {
+      query.on('error', tell);
+      expect(client.query(query)).toBe(query);
+    }),
+  ).toBeInstanceOf(OutsideWorkflowError);
+  void client.query('SELECT 1');
+});
+
+test('with pg: what a body puts in place of a method is none of the transaction that has its connection next', async () => {
+  const seen: unknown[] = [];
+  const one = new pg.Pool({ connectionString: bed.database.url, max: 2 });
+  const body = async (): Promise<unknown> => {
+    const { client } = transaction<pg.PoolClient>();
+    // eslint-disable-next-line @typescript-eslint/unbound-method -- as the documentation of pg does it
+    const query = client.query as (...args: unknown[]) => unknown;
+    Object.assign(client, {
+      query: (...args: unknown[]) => {
+        seen.push(args[0]);
+        return query.apply(client, args);
+      },
+    });
+    const { rows } = await client.query('SELECT 1 AS one');
+    Object.assign(client, { query });
+    return rows;
+  };
+  const rows = [{ one: 1 }];
+  expect(await runBody(one, body, body, body, body)).toEqual([rows, rows, rows, rows]);
+  expect(seen).toHaveLength(4);
+  await one.end();
+});
+
+test('with postgres: a statement that was made before the end is not sent after it, whoever asks for its outcome', async () => {
+  expectNoUnhandled();
+  let client!: TransactionSql;
+  const made: postgres.PendingQuery<postgres.Row[]>[] = [];
+  const make = () => made.push(client`INSERT INTO sale VALUES (${`made ${String(made.length)}`}) RETURNING id`);
+  await runBody(sql, async () => {
+    ({ client } = transaction<TransactionSql>());
+    [1, 2, 3, 4, 5].forEach(make);
+    return Promise.resolve(1);
+  });
+  make();
+  const [plain, values, cursor, each, executed, late] = made;
+  const read = async () => {
+    for await (const rows of cursor?.cursor(1) ?? []) expect(rows).toEqual([]);
+  };
+  for (const asked of [plain, values?.values(), read(), each?.forEach(() => undefined), late?.values()]) {
+    expect(await Promise.resolve(asked).catch((error: unknown) => error)).toBeInstanceOf(OutsideWorkflowError);
+  }
+  void executed?.execute();
+  // Had it been sent, it would be there when a later transaction on each connection has ended.
+  await sql`SELECT 1`;
+  expect((await bed.sql.query("SELECT id FROM sale WHERE id LIKE 'made %'")).rows).toEqual([]);
+});
+
+test('with postgres: a savepoint that is left behind does not abort the transaction that has its connection next', async () => {
+  const goesOn = gate();
+  let left: Promise<unknown> = Promise.resolve();
+  let pid: number | undefined;
+  const processOf = async (client: TransactionSql) =>
+    (await client<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`)[0]?.pid;
+  const leaves = async (): Promise<string> => {
+    const { client } = transaction<TransactionSql>();
+    pid = await processOf(client);
+    const begun = gate();
+    left = client
+      .savepoint(async (within) => {
+        begun.open();
+        await goesOn.opened;
+        await within`INSERT INTO sale VALUES ('in a savepoint')`;
+      })
+      .catch((error: unknown) => error);
+    await begun.opened;
+    return 'left it';
+  };
+  const next = async (): Promise<string> => {
+    const { client } = transaction<TransactionSql>();
+    if ((await processOf(client)) !== pid) return 'elsewhere';
+    goesOn.open();
+    expect(await left).toBeInstanceOf(OutsideWorkflowError);
+    await client`SELECT 1`;
+    return 'unharmed';
+  };
+  const two = postgres(bed.database.url, { onnotice: () => undefined, max: 2 });
+  expect(await runBody(two, leaves, ...Array.from({ length: 20 }, () => next))).toContain('unharmed');
+  await two.end({ timeout: 1 });
 });
