@@ -1,5 +1,7 @@
 export type { Admin } from './admin/admin.js';
+export type * from './admin/admin-answers.js';
 export type * from './admin/admin-api.js';
+export type * from './admin/admin-requests.js';
 export type { Compensate, CompensateFunction, CompensateOption, RollbackOptions } from './api/compensation.js';
 export type { StepContext, WorkflowContext } from './api/context.js';
 export type { Duration } from './api/duration.js';

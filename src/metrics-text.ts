@@ -1,4 +1,4 @@
-import type { FleetOverview } from './admin/admin-api.js';
+import type { FleetOverview } from './admin/admin-answers.js';
 import type { MetricsSnapshot } from './api/metrics.js';
 
 /** One line below a metric's name: a suffix of the name, labels, and the value. */

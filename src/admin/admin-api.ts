@@ -1,5 +1,34 @@
-import type { StoredValue } from '../api/stored-value.js';
-import type { WorkflowStatus } from '../api/workflow-handle.js';
+import type {
+  AttentionEntry,
+  AuditDetails,
+  BulkResult,
+  ControlResult,
+  EventControlResult,
+  FleetOverview,
+  ForkResult,
+  OutboxEventDetails,
+  OwnershipDetails,
+  Page,
+  RollbackDetails,
+  StepDetails,
+  UnservedVersion,
+  WorkflowDetails,
+} from './admin-answers.js';
+import type {
+  AttentionFilter,
+  CancelRequest,
+  ControlRequest,
+  DeleteRequest,
+  ForkRequest,
+  OutboxEventFilter,
+  PageRequest,
+  PrioritizeRequest,
+  RepairRequest,
+  RewindRequest,
+  SetAppVersionRequest,
+  SkipCompensationRequest,
+  WorkflowFilter,
+} from './admin-requests.js';
 
 /**
  * What people and programs do to workflows from outside: control operations, and lists.
@@ -156,214 +185,6 @@ export interface AdminOperations {
   overview(): Promise<FleetOverview>;
 }
 
-/** What every control operation can be given, for the audit. */
-export interface ControlRequest {
-  /** Why; at most 4,096 bytes. */
-  readonly reason?: string;
-  /** Who; 1 to 256 bytes. Default `unknown`. */
-  readonly actor?: string;
-}
-
-export interface CancelRequest extends ControlRequest {
-  /** `keep` lets children go on. Default `cancel`. */
-  readonly children?: 'cancel' | 'keep';
-  /** Undo first what was done. Default `false`. */
-  readonly compensate?: boolean;
-}
-
-export interface SkipCompensationRequest extends ControlRequest {
-  /** Number of the compensation, as `rollback` lists it. */
-  readonly seq: number;
-}
-
-export interface PrioritizeRequest extends ControlRequest {
-  /** Lower goes first; a whole number of 32 bits. */
-  readonly priority: number;
-}
-
-export interface SetAppVersionRequest extends ControlRequest {
-  /** At most 200 bytes. */
-  readonly appVersion: string;
-}
-
-export interface RewindRequest extends ControlRequest {
-  /** Number of the first step that is to run again: 0 (after `continueAsNew`: `firstStep`) is the first step; the number after the last one keeps them all. */
-  readonly toStep: number;
-}
-
-/**
- * What a person knows of a step.
- *
- * - `happened`: its effect is there, and `result` is its result.
- * - `failed`: its effect is not there, and `error` is what the workflow's code gets.
- * - `didNotHappen`: its effect is not there. Its body is run again.
- * - `skip`: whatever became of it, the workflow goes on with `result` (default: undefined). The record shows 0 attempts.
- * - `retry`: whatever became of it, its body is run again, under the idempotency key that it had. Refused in a rollback.
- */
-export type StepRepair =
-  | { readonly happened: true; readonly result: unknown }
-  | { readonly failed: true; readonly error: unknown }
-  | { readonly didNotHappen: true }
-  | { readonly skip: true; readonly result?: unknown }
-  | { readonly retry: true };
-
-export interface RepairRequest extends ControlRequest {
-  /** Number of the step, as in `steps`. */
-  readonly seq: number;
-  readonly repair: StepRepair;
-  /** Has the workflow go on at once. Default `false`: it stays as it is, so that more can be repaired. */
-  readonly resume?: boolean;
-}
-
-export interface ForkRequest extends ControlRequest {
-  /** Number of the first step that the new workflow runs itself. */
-  readonly fromStep: number;
-  /** ID of the new workflow; 1 to 512 bytes. Default: a UUIDv7. */
-  readonly workflowId?: string;
-  /** App version that the new workflow runs on. Default: that of the source. */
-  readonly appVersion?: string;
-}
-
-export interface DeleteRequest extends ControlRequest {
-  /** Deletes it whatever its status, and whoever waits for it. Default `false`. */
-  readonly force?: boolean;
-}
-
-/** How the fleet is doing. Counting stops at 10,000: that number means that many at least. */
-export interface FleetOverview {
-  /** Executors whose leases last, by app version. */
-  readonly executors: readonly { readonly appVersion: string; readonly count: number }[];
-  /** Workflows outside of queues that could be claimed, and are not yet. */
-  readonly waiting: number;
-  readonly queues: readonly {
-    readonly name: string;
-    readonly waiting: number;
-    /** Workflows that hold a slot. */
-    readonly running: number;
-  }[];
-  /** Workflows that wait for a time, or are suspended. */
-  readonly delayed: number;
-  /** Workflows that wait for a person: `list({ attention: true })`. */
-  readonly attention: number;
-  /** Events of the outbox. */
-  readonly outbox: {
-    /** To be delivered. */
-    readonly pending: number;
-    /** Waiting for a person: `outbox.list({ state: 'dead' })`. */
-    readonly dead: number;
-    /** Age of the oldest one that is to be delivered, in seconds; 0: there is none. */
-    readonly lagSeconds: number;
-  };
-  readonly unservedVersions: readonly UnservedVersion[];
-}
-
-/** An app version that workflows wait for in vain. */
-export interface UnservedVersion {
-  readonly appVersion: string;
-  /** How many; 10,000 means that many at least. */
-  readonly workflows: number;
-  /** Since when one of these has waited. */
-  readonly since: Date;
-}
-
-/** What a control operation did to one workflow. */
-export interface ControlResult {
-  readonly workflowId: string;
-  /** `unchanged`: it was that way already, and nothing was written. */
-  readonly result: 'done' | 'unchanged';
-  readonly statusBefore: WorkflowStatus;
-  /** Null: there is no workflow of that ID any more. */
-  readonly statusAfter: WorkflowStatus | null;
-}
-
-/** One of several: what was done, or the error that the call for this ID alone would have thrown. */
-export type BulkResult =
-  (ControlResult & { readonly ok: true }) | { readonly ok: false; readonly workflowId: string; readonly error: Error };
-
-export interface ForkResult {
-  /** ID of the new workflow. */
-  readonly workflowId: string;
-}
-
-export interface PageRequest {
-  /** Items on one page, 1 to 1,000. Default 100. */
-  readonly limit?: number;
-  /** `nextCursor` of the page before. */
-  readonly cursor?: string;
-}
-
-export interface Page<Item> {
-  readonly items: readonly Item[];
-  /**
-   * Begins the next page; null on the last one. Good for the same list in the same order for ever. Pages may be shorter
-   * than `limit` when payloads are large.
-   */
-  readonly nextCursor: string | null;
-}
-
-/** Filters of {@link AdminOperations.list}; a workflow has to fit all that are given. Lists hold at most 100 entries. */
-export interface WorkflowFilter extends PageRequest {
-  readonly status?: WorkflowStatus | readonly WorkflowStatus[];
-  readonly name?: string | readonly string[];
-  /** How the ID begins, literally: `%` and `_` are characters like others. */
-  readonly idPrefix?: string;
-  /** The executor that owns it, or owned it last. */
-  readonly executorId?: string;
-  readonly parentId?: string;
-  readonly appVersion?: string;
-  /** The queue that it is in, or was. */
-  readonly queue?: string;
-  /** The key that it has in its queue. */
-  readonly key?: string;
-  /** Whether a person has to look at it. */
-  readonly attention?: boolean;
-  /** Not created before this. */
-  readonly createdFrom?: Date;
-  /** Created before this. */
-  readonly createdBefore?: Date;
-  /** Default `newest-first`. */
-  readonly order?: 'newest-first' | 'oldest-first';
-  /** Whether to read inputs and outcomes. Default `false`. */
-  readonly payload?: boolean;
-}
-
-export interface AttentionFilter extends PageRequest {
-  /** Only entries of these codes; docs/attention.md has all of them. At most 100. */
-  readonly code?: string | readonly string[];
-}
-
-interface AttentionReason {
-  /** Stable; docs/attention.md has all of them. */
-  readonly code: string;
-  /** What was found. */
-  readonly detail: string | null;
-  readonly since: Date;
-  /** What the code stands for, in words. */
-  readonly meaning: string;
-  /** What a person can do, with the operations that apply. */
-  readonly whatToDo: string;
-  /** Attempts so far. */
-  readonly attempts: number;
-}
-
-/** Something that waits for a person. */
-export type AttentionEntry =
-  | (AttentionReason & {
-      readonly kind: 'workflow';
-      readonly workflowId: string;
-      readonly name: string;
-      readonly status: WorkflowStatus;
-    })
-  /** An event of the outbox. */
-  | (AttentionReason & {
-      readonly kind: 'event';
-      readonly eventId: string;
-      readonly topic: string;
-      readonly key: string | null;
-      /** The workflow that added it; null: it was added outside of workflows. */
-      readonly workflowId: string | null;
-    });
-
 /** Events of the outbox that are not delivered yet. An event that was delivered is gone. */
 export interface OutboxAdminOperations {
   /** One page of events, the oldest first. */
@@ -379,174 +200,4 @@ export interface OutboxAdminOperations {
    * @throws OutboxEventNotFoundError
    */
   discard(eventId: string, options?: ControlRequest): Promise<EventControlResult>;
-}
-
-export interface OutboxEventFilter extends PageRequest {
-  /** `pending`: to be delivered. Default: all. */
-  readonly state?: 'pending' | 'dead';
-  readonly topic?: string;
-  /** Whether to read payloads and last errors. Default `false`. */
-  readonly payload?: boolean;
-}
-
-export interface OutboxEventDetails {
-  readonly eventId: string;
-  readonly topic: string;
-  readonly key: string | null;
-  /** `waiting`: behind another event of its topic and key. `due`: delivered at `dueAt`, or being delivered. */
-  readonly state: 'waiting' | 'due' | 'dead';
-  readonly workflowId: string | null;
-  readonly attempts: number;
-  /** While it is being delivered: when another executor may take it. */
-  readonly dueAt: Date | null;
-  /** Why it is dead: all attempts failed, or its handler refused it for good. */
-  readonly reason: 'ATTEMPTS_EXHAUSTED' | 'REFUSED' | null;
-  readonly addedAt: Date;
-  readonly diedAt: Date | null;
-  /** Only with `payload`. */
-  readonly payload?: StoredValue;
-  /** Only with `payload`, when an attempt has failed. */
-  readonly lastError?: StoredValue;
-}
-
-/** What was done to one event. */
-export interface EventControlResult {
-  readonly eventId: string;
-  readonly result: 'done' | 'unchanged';
-}
-
-export interface WorkflowDetails {
-  readonly workflowId: string;
-  readonly name: string;
-  readonly instance: string | null;
-  readonly status: WorkflowStatus;
-  /** Number of the newest ownership; 0: it was never owned. */
-  readonly epoch: number;
-  readonly recordVersion: number;
-  /** The executor that owns it, or owned it last. */
-  readonly executorId: string | null;
-  readonly attempts: number;
-  readonly maxAttempts: number;
-  readonly appVersion: string;
-  /** Number of the first step of the run that is under way; more than 0 after `continueAsNew`. */
-  readonly firstStep: number;
-  readonly wakeAt: Date | null;
-  readonly timeoutMs: number | null;
-  readonly deadline: Date | null;
-  readonly parent: {
-    readonly workflowId: string;
-    readonly seq: number;
-    readonly onParentCancel: 'cancel' | 'abandon';
-  } | null;
-  readonly forkedFrom: string | null;
-  readonly attributes: Readonly<Record<string, unknown>> | null;
-  /** Its place in a queue. */
-  readonly queue: {
-    readonly name: string;
-    readonly priority: number;
-    readonly key: string | null;
-    /** Held until the workflow has ended. */
-    readonly deduplicationId: string | null;
-  } | null;
-  /** Of a run of a schedule: the tick it runs for, and why it came to be. */
-  readonly schedule: {
-    readonly name: string;
-    readonly scheduledAt: Date;
-    readonly cause: 'tick' | 'trigger' | 'backfill' | 'fork';
-  } | null;
-  /** Why a person has to look. */
-  readonly attention: { readonly code: string; readonly detail: string | null } | null;
-  readonly createdAt: Date;
-  readonly updatedAt: Date;
-  readonly startedAt: Date | null;
-  readonly completedAt: Date | null;
-  /** Only with `payload`: the arguments. */
-  readonly input?: StoredValue;
-  /** Only with `payload`, when it has ended: the result, */
-  readonly output?: StoredValue;
-  /** or the error. */
-  readonly error?: StoredValue;
-}
-
-export interface StepDetails {
-  readonly seq: number;
-  readonly name: string;
-  /**
-   * `step`, `value` (now, random, uuid), `sleep`, `workflow` (a child's outcome), `start` (a child), `outcome`, `patch`, `rollback` (the
-   * marker of one), `compensation`.
-   */
-  readonly kind: string;
-  /** False: it has no result yet. A `step` whose outcome is unknown is one of these, unless an execution is just running it. */
-  readonly complete: boolean;
-  /** 0 of a complete step: it was skipped by hand. Of one that is not: the runs that ended without anybody knowing. */
-  readonly attempts: number;
-  readonly childId: string | null;
-  /** When a sleep ends. */
-  readonly wakeAt: Date | null;
-  readonly recordVersion: number;
-  /** The ownership that recorded it; 0: copied by a fork. */
-  readonly epoch: number;
-  readonly startedAt: Date;
-  readonly completedAt: Date | null;
-  /** Only with `payload`, when it is complete: the result, */
-  readonly output?: StoredValue;
-  /** or the error. */
-  readonly error?: StoredValue;
-  /** Only with `payload`: the errors of the attempts before the last one. */
-  readonly attemptErrors?: readonly StoredValue[];
-}
-
-/** The rollback of a workflow. */
-export interface RollbackDetails {
-  readonly cause: 'failed' | 'timed-out' | 'cancelled';
-  /** Number of its marker: the steps before it are those of the workflow. */
-  readonly seq: number;
-  readonly beganAt: Date;
-  /** Only with `payload`: the error that the workflow ends with. */
-  readonly error?: StoredValue;
-  /** In the order in which they run. Empty until an execution has found out what there is to undo, and when that is nothing. */
-  readonly compensations: readonly CompensationDetails[];
-}
-
-export interface CompensationDetails {
-  readonly seq: number;
-  /** Name of the step that it undoes, or the one given to `onRollback`. */
-  readonly name: string;
-  /** Number of the step that it undoes; null: it was registered by `onRollback`. */
-  readonly undoes: number | null;
-  /**
-   * `pending`: not come to yet, or under way. `failed`: for good. `done`. `not-needed`: what it was to undo has not happened. `by-hand`:
-   * recorded by `skipCompensation`.
-   */
-  readonly state: 'pending' | 'failed' | 'done' | 'not-needed' | 'by-hand';
-  /** Of the execution that completed it. */
-  readonly attempts: number;
-  readonly completedAt: Date | null;
-  /** Only with `payload`, when it failed. */
-  readonly error?: StoredValue;
-}
-
-export interface OwnershipDetails {
-  readonly epoch: number;
-  readonly executorId: string;
-  readonly incarnation: number;
-  /** `started`, `claimed`, `recovered`, or `resumed` (by a resume or rewind). */
-  readonly reason: string;
-  readonly ownedAt: Date;
-  /** Null: it lasts. */
-  readonly endedAt: Date | null;
-  /** `completed`, `released`, `blocked`, `taken over`, `continued`, or the control operation that ended it. */
-  readonly endedHow: string | null;
-}
-
-export interface AuditDetails {
-  /** The same for all that one call did. */
-  readonly auditId: string;
-  readonly verb: string;
-  readonly actor: string;
-  readonly reason: string | null;
-  readonly statusBefore: WorkflowStatus | null;
-  readonly statusAfter: WorkflowStatus | null;
-  readonly detail: Readonly<Record<string, unknown>> | null;
-  readonly actedAt: Date;
 }

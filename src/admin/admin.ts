@@ -3,33 +3,34 @@ import { checkWorkflowId } from '../engine/workflow-id.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { AdminStore, ControlAnswer, ControlCause, WorkflowQuery } from '../store/admin-store.js';
 import type {
-  AdminOperations,
   AttentionEntry,
-  AttentionFilter,
   AuditDetails,
   BulkResult,
-  CancelRequest,
-  ControlRequest,
   ControlResult,
-  DeleteRequest,
   FleetOverview,
-  ForkRequest,
   ForkResult,
-  OutboxAdminOperations,
   OwnershipDetails,
   Page,
+  RollbackDetails,
+  StepDetails,
+  UnservedVersion,
+  WorkflowDetails,
+} from './admin-answers.js';
+import type { AdminOperations, OutboxAdminOperations } from './admin-api.js';
+import type {
+  AttentionFilter,
+  CancelRequest,
+  ControlRequest,
+  DeleteRequest,
+  ForkRequest,
   PageRequest,
   PrioritizeRequest,
   RepairRequest,
   RewindRequest,
-  RollbackDetails,
   SetAppVersionRequest,
   SkipCompensationRequest,
-  StepDetails,
-  UnservedVersion,
-  WorkflowDetails,
   WorkflowFilter,
-} from './admin-api.js';
+} from './admin-requests.js';
 import { parseArgument, SCHEMAS } from './arguments.js';
 import { type ControlVerb, resultOf } from './control-result.js';
 import { fleetOverview } from './fleet-overview.js';

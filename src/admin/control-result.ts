@@ -7,7 +7,7 @@ import {
 import type { HoldfastError } from '../errors/holdfast-error.js';
 import { notFound } from '../engine/not-found.js';
 import type { ControlAnswer, ControlRefusal } from '../store/admin-store.js';
-import type { ControlResult } from './admin-api.js';
+import type { ControlResult } from './admin-answers.js';
 
 export type ControlVerb =
   | 'cancel'

@@ -1,6 +1,6 @@
 import type { AuditRow, RollbackRow, StepRow, WorkflowRecord } from '../store/admin-store.js';
 import type { StoredValue } from '../api/stored-value.js';
-import type { AuditDetails, RollbackDetails, StepDetails, WorkflowDetails } from './admin-api.js';
+import type { AuditDetails, RollbackDetails, StepDetails, WorkflowDetails } from './admin-answers.js';
 
 export interface ValueReader {
   /**

@@ -1,5 +1,5 @@
 import type { OverviewRow } from '../store/admin-store.js';
-import type { FleetOverview, UnservedVersion } from './admin-api.js';
+import type { FleetOverview, UnservedVersion } from './admin-answers.js';
 
 /** Puts the numbers of an overview together. */
 export function fleetOverview(

@@ -1,14 +1,9 @@
 import { OutboxEventNotFoundError } from '../errors/outbox-errors.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { AdminStore, EventRow } from '../store/admin-store.js';
-import type {
-  ControlRequest,
-  EventControlResult,
-  OutboxAdminOperations,
-  OutboxEventDetails,
-  OutboxEventFilter,
-  Page,
-} from './admin-api.js';
+import type { EventControlResult, OutboxEventDetails, Page } from './admin-answers.js';
+import type { OutboxAdminOperations } from './admin-api.js';
+import type { ControlRequest, OutboxEventFilter } from './admin-requests.js';
 import { parseArgument, SCHEMAS } from './arguments.js';
 import { readStoredValue, type ValueReader } from './details.js';
 

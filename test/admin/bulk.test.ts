@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { BulkResult } from '../../src/admin/admin-api.js';
+import type { BulkResult } from '../../src/admin/admin-answers.js';
 import { InvalidArgumentError } from '../../src/errors/admin-errors.js';
 import { type AdminBench, openAdminBench } from './support/admin-bench.js';
 import { Protocol } from './support/protocol.js';

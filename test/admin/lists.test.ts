@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { WorkflowFilter } from '../../src/admin/admin-api.js';
+import type { WorkflowFilter } from '../../src/admin/admin-requests.js';
 import { InvalidArgumentError } from '../../src/errors/admin-errors.js';
 import { encodeValue } from '../../src/values/index.js';
 import { type AdminBench, openAdminBench } from './support/admin-bench.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RepairRequest, StepRepair } from '../../src/admin/admin-api.js';
+import type { RepairRequest, StepRepair } from '../../src/admin/admin-requests.js';
 import type { WorkflowStatus } from '../../src/api/workflow-handle.js';
 import type { Driver } from '../../src/drivers/driver.js';
 import { ConnectionLostError } from '../../src/errors/database-errors.js';
