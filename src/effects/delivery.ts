@@ -2,6 +2,7 @@ import type { OutboxEvent, OutboxHandler } from '../api/outbox.js';
 import { startDecoding } from '../engine/decoding.js';
 import type { Serializer } from '../engine/serializer.js';
 import { whatWasThrown } from '../engine/thrown.js';
+import { within } from '../engine/timer.js';
 import { RetryableError } from '../errors/step-errors.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { ClaimedEvent } from '../store/outbox-store.js';
@@ -21,7 +22,7 @@ export class Delivery {
   readonly #serializer: Serializer;
   readonly #timeoutMs: number;
   readonly #controller = new AbortController();
-  #isInterrupted = false;
+  readonly #interruption = new AbortController();
   #isHandling = false;
   /** When the handler has settled, also one that goes on after its time. */
   #handled: Promise<unknown> = Promise.resolve();
@@ -48,14 +49,16 @@ export class Delivery {
       await this.#handle(this.#eventOf(payload.take()));
       return { kind: 'delivered' };
     } catch (thrown) {
-      return this.#isInterrupted ? { kind: 'interrupted' } : { kind: 'failed', error: whatWasThrown(thrown) };
+      return this.#interruption.signal.aborted
+        ? { kind: 'interrupted' }
+        : { kind: 'failed', error: whatWasThrown(thrown) };
     }
   }
 
   /** Fires the signal, since the process shuts down. */
   interrupt(reason: Error): void {
-    this.#isInterrupted = true;
     this.#controller.abort(reason);
+    this.#interruption.abort();
   }
 
   /** Whether the handler is still at it, perhaps after its time. */
@@ -66,6 +69,18 @@ export class Delivery {
   /** Resolves when the handler has settled. One that does not heed its signal may take long after its attempt is over. */
   async handled(): Promise<void> {
     await this.#handled.catch(() => undefined);
+  }
+
+  /** Waits for the handler to settle; not longer than that, and not for one that goes on while the process shuts down. */
+  async overtime(ms: number): Promise<'over' | 'interrupted'> {
+    const { signal } = this.#interruption;
+    const interrupted = new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => {
+        resolve();
+      });
+    });
+    if (!signal.aborted) await within(this.#runtime, Promise.race([this.handled(), interrupted]), ms);
+    return this.#isHandling && signal.aborted ? 'interrupted' : 'over';
   }
 
   #eventOf(payload: unknown): OutboxEvent {

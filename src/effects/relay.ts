@@ -1,6 +1,5 @@
 import type { Logger } from '../api/logger.js';
 import { retryDelayMs } from '../engine/step-attempts.js';
-import { within } from '../engine/timer.js';
 import type { Serializer } from '../engine/serializer.js';
 import { codeOf } from '../errors/error-code.js';
 import { NonRetryableError } from '../errors/step-errors.js';
@@ -158,8 +157,10 @@ export class Relay {
       case 'failed':
         this.counters.failures += 1;
         // A handler that goes on after its time keeps the event for as long as the lease lasts: no other relay begins meanwhile.
-        if (delivery.isHandling)
-          await within(runtime, delivery.handled(), this.#leaseMs - elapsedMs(runtime, claimedAt));
+        if (delivery.isHandling) {
+          const waited = await delivery.overtime(this.#leaseMs - elapsedMs(runtime, claimedAt));
+          if (waited === 'interrupted') return;
+        }
         await this.#fail(claimed, end.error);
         break;
     }

@@ -419,6 +419,20 @@ describe('several relays', () => {
     for (const one of relays) await one.close();
   });
 
+  test('a process that closes does not wait for a handler that goes on after its time, and leaves the event to its lease', async () => {
+    const here = await relay({ stuck: () => new Promise(() => undefined) }, {}, { timeout: 50 });
+    await adder.outbox.add('stuck', 1);
+    await waitUntil(() => here.metrics().outbox.failures === 1, 'its time is up');
+    const begun = performance.now();
+    await here.close();
+    // A stop that waits is given up after 2 s, and what it waits for goes on.
+    expect(performance.now() - begun).toBeLessThan(1_500);
+    const { rows } = await bed.sql.query<{ leased: boolean; attempts: number }>(
+      `SELECT attempts, due_at > clock_timestamp() AS leased FROM holdfast.outbox_event WHERE topic = 'stuck'`,
+    );
+    expect(rows).toEqual([{ attempts: 1, leased: true }]);
+  });
+
   test('C9 the reply to a claim is lost: the event is delivered when the lease is over', async () => {
     const proxy = await startPgProxyFor(bed.database.url);
     await adder.outbox.add('claim lost', 1);
