@@ -44,7 +44,8 @@ export const NO_CONNECTION_STRING =
   'characters in user and password are percent-encoded (encodeURIComponent)';
 
 const SCHEME = /^(?:postgres(?:ql)?:\/\/|socket:)/i;
-const OTHER_HOSTS = /,[^/?#]*/;
+/** What no `@` follows: a comma may be in a password, too. */
+const OTHER_HOSTS = /,[^@/?#]*(?=[/?#]|$)/;
 
 /**
  * Whether the libraries can read it. `pg` would take any other text for the name of a host, and wait for that; and what cannot be

@@ -281,6 +281,8 @@ test.each([
   'postgres://localhost',
   'postgres://app@/shop?host=/var/run/postgresql',
   'postgres://app:secret@one:5432,two:5433,three/shop?target_session_attrs=read-write',
+  'postgres://app:a,b@localhost:5432/shop',
+  'postgres://app:a,b@one,two:5433/shop',
   'postgres://%2Fvar%2Frun%2Fpostgresql/shop',
   'postgresql://app@[::1]:5432/shop',
   'socket:/var/run/postgresql?db=shop',
