@@ -19,13 +19,16 @@ CREATE OR REPLACE FUNCTION continue_workflow(
 LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT SET enable_seqscan = off
 AS $$
 DECLARE
-  v_now timestamptz := clock();
+  v_now            timestamptz := clock();
+  v_leaves_updates boolean;
 BEGIN
   PERFORM FROM workflow_status s
     WHERE s.workflow_id = p_workflow_id AND s.owner_token = p_token AND s.record_version = p_version
       FOR NO KEY UPDATE SKIP LOCKED;
   IF FOUND THEN
-    DELETE FROM step_result r WHERE r.workflow_id = p_workflow_id;
+    WITH gone AS (DELETE FROM step_result r WHERE r.workflow_id = p_workflow_id RETURNING r.kind, r.name)
+    SELECT count(*) FILTER (WHERE g.kind = 'receive') > count(*) FILTER (WHERE g.kind = 'event') INTO v_leaves_updates
+      FROM gone g WHERE starts_with(g.name, 'holdfast:update:');
     DELETE FROM step_intent i WHERE i.workflow_id = p_workflow_id;
     UPDATE message m SET consumed_seq = NULL
      WHERE m.workflow_id = p_workflow_id AND m.consumed_seq = ANY (p_unreceived::integer[]);
@@ -36,6 +39,10 @@ BEGIN
        SET status = 'ENQUEUED', owner_token = NULL, record_version = p_version + 1, updated_at = v_now, wake_at = NULL,
            attempts = 0, first_seq = p_first_seq, any_version = true, attention = NULL, attention_detail = NULL
      WHERE s.workflow_id = p_workflow_id;
+    -- Whoever waits for the reply to one that was received and is not answered: see is_left_behind.
+    IF v_leaves_updates THEN
+      PERFORM wake_waiters(ARRAY[p_workflow_id]);
+    END IF;
     PERFORM pg_notify(current_schema() || '.work', '');
   ELSE
     -- One statement, one snapshot: see checkpoint_one.

@@ -1,5 +1,5 @@
 -- Has the suspended workflows looked at again that wait for an outcome or an event of these. To be called in the transaction
--- that writes it, by a statement after the one that has locked the row of the workflow it belongs to: suspend_workflow
+-- that writes it, or has it never come, by a statement after the one that has locked the row of the workflow it belongs to: suspend_workflow
 -- shares that lock before it looks, so either it sees what was written, or this sees that it waits.
 CREATE OR REPLACE FUNCTION wake_waiters(p_target_ids text[]) RETURNS void
 LANGUAGE plpgsql VOLATILE SET search_path FROM CURRENT

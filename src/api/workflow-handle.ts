@@ -70,8 +70,8 @@ export interface WorkflowHandle<Result = unknown> {
    * @throws UpdateRejectedError when the workflow refuses it; or what the handler throws.
    * @throws UpdateTimeoutError with the ID to ask again with.
    * @throws SchemaViolationError before anything is written.
-   * @throws WorkflowNotFoundError when there is no such workflow, ReceiverEndedError when it has ended, or ends without
-   *   answering.
+   * @throws WorkflowNotFoundError when there is no such workflow, ReceiverEndedError when it has ended, or ends or continues
+   *   as new without answering.
    */
   update<Sent, Answer, Received>(
     update: Update<Sent, Answer, Received>,

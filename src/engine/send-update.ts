@@ -53,7 +53,8 @@ export async function sendUpdate<Sent, Result>(
   await channel.send(workflowId, updateTopic(name), { updateId: requestId, input }, { idempotencyKey: key });
   const reply = await channel.awaitReply({ workflowId, key }, timeoutMs, options.signal).catch((error: unknown) => {
     if (!(error instanceof EventNotSetError)) throw error;
-    throw new ReceiverEndedError(`Workflow "${workflowId}" has ended without answering update "${name}".`, {
+    const how = error.status === 'CONTINUED' ? 'continued as new' : 'ended';
+    throw new ReceiverEndedError(`Workflow "${workflowId}" has ${how} without answering update "${name}".`, {
       status: error.status,
     });
   });

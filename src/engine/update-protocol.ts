@@ -1,17 +1,17 @@
 import type { UpdateOptions } from '../api/signals.js';
 import { UpdateRejectedError } from '../errors/message-errors.js';
+import { UPDATE_PREFIX } from '../store/update-prefix.js';
 import { uuidOf } from './attempt-context.js';
 import { checkText } from './check-text.js';
 import { parseDuration } from './duration.js';
 import { checkKnownOptions } from './known-options.js';
-import { LONGEST_DEFINED_NAME_BYTES, RESERVED_PREFIX } from './message-arguments.js';
+import { LONGEST_DEFINED_NAME_BYTES } from './message-arguments.js';
 import type { Serializer } from './serializer.js';
 
 // An update is a message on a topic of Holdfast's own, and its answer an event under a key of Holdfast's own. So both are
 // recorded, and whoever asks again with the same ID finds the answer.
 
 const UPDATE_OPTIONS: ReadonlySet<string> = new Set<keyof UpdateOptions>(['updateId', 'timeout', 'signal']);
-const PREFIX = `${RESERVED_PREFIX}update:`;
 
 /** What is sent. */
 export interface UpdateRequest {
@@ -26,7 +26,7 @@ export type UpdateReply =
   | { readonly outcome: 'failed' | 'rejected'; readonly error: string };
 
 export function updateTopic(name: string): string {
-  return PREFIX + name;
+  return UPDATE_PREFIX + name;
 }
 
 /**
@@ -39,7 +39,7 @@ export function requestIdOf(name: string, updateId: string): string {
 
 /** The key of the event with the reply, and the idempotency key of the request. */
 export function updateKey(updateId: string): string {
-  return PREFIX + updateId;
+  return UPDATE_PREFIX + updateId;
 }
 
 /** @throws InvalidArgumentError */

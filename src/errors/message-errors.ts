@@ -1,10 +1,13 @@
 import { HoldfastError, type HoldfastErrorOptions } from './holdfast-error.js';
 
-/** The workflow that a message was sent to has ended: nobody will receive it. Nothing was written. */
+/**
+ * The workflow that a message was sent to has ended: nobody will receive it. Nothing was written, unless it is an update that was
+ * received and is not answered any more.
+ */
 export class ReceiverEndedError extends HoldfastError {
   override readonly code = 'RECEIVER_ENDED';
   override readonly name = 'ReceiverEndedError';
-  /** What the workflow ended as. */
+  /** What the workflow ended as. `CONTINUED`: it goes on, but the run that had received the update has continued as new. */
   readonly status: string;
 
   constructor(message: string, details: { readonly status: string }, options?: HoldfastErrorOptions) {

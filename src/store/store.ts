@@ -309,7 +309,7 @@ export interface EventAddress {
 
 export type FoundEvent =
   | { readonly kind: 'set'; readonly value: string }
-  /** The workflow has ended without setting it. */
+  /** The workflow has ended without setting it; `CONTINUED`: the run that was asked for it, by an update, has continued as new. */
   | { readonly kind: 'ended'; readonly status: string }
   | { readonly kind: 'missing' };
 

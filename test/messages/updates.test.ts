@@ -258,6 +258,48 @@ describe('updates', () => {
     await executor.close();
   });
 
+  test('an update that is being carried out when its workflow continues as new is not answered, and its callers hear of it', async () => {
+    const restless = defineWorkflow('restless', async (round: number): Promise<number> => {
+      addItem.handle(async ({ name, count }) => {
+        await runStep('reserve', () => (name === 'slow' ? gateOf('restless').opened : undefined));
+        return round * count;
+      });
+      await receive('next');
+      return round === 1 ? continueAsNew(restless, 2) : round;
+    });
+    const caller = defineWorkflow('restless-caller', () =>
+      holdfast
+        .handle('restless')
+        .update(addItem, { name: 'slow', count: 1 }, { updateId: 'of a workflow' })
+        .catch((error: unknown) => (error as { status: string }).status),
+    );
+    const executor = await bed.launch({ workflows: [restless, caller], suspendAfter: 20, pollInterval: 20 });
+    const handle = await executor.start(restless, { workflowId: 'restless' }, 1);
+    const inside = await executor.start(caller, { workflowId: 'restless-caller' });
+    await waitUntil(async () => (await inside.status()) === 'SUSPENDED', 'the caller is suspended');
+    const slow = { name: 'slow', count: 1 };
+    const outside = client.handle('restless').update(addItem, slow, { updateId: 'of a workflow' });
+    const told = expect(outside).rejects.toMatchObject({ code: 'RECEIVER_ENDED', status: 'CONTINUED' });
+    // Behind the other one, so the next run has it.
+    const behind = client.handle('restless').update(addItem, { name: 'quick', count: 5 });
+    await waitUntil(async () => {
+      const { rows } = await bed.sql.query(`SELECT FROM holdfast.message WHERE workflow_id = 'restless'`);
+      return rows.length === 2;
+    }, 'both are sent');
+    await handle.send('next', 1);
+    await told;
+    expect(await inside.result()).toBe('CONTINUED');
+    expect(await behind).toBe(10);
+    await expect(handle.update(addItem, slow, { updateId: 'of a workflow' })).rejects.toThrow(
+      'Workflow "restless" has continued as new without answering update "addItem".',
+    );
+    gateOf('restless').open();
+    expect(await handle.update(addItem, slow, { updateId: 'another' })).toBe(2);
+    await handle.send('next', 1);
+    expect(await handle.result()).toBe(2);
+    await executor.close();
+  });
+
   test('C9 a request and an acknowledgement whose replies were lost are sent once', async () => {
     const proxy = await startPgProxyFor(bed.database.url);
     const lossy = await bed.launch({

@@ -1,4 +1,5 @@
 import type { OutcomeRecord, ReleaseRecord, NextRun, WriteAnswer } from '../store.js';
+import { UPDATE_PREFIX } from '../update-prefix.js';
 import { isOutputOrError } from './constraints.js';
 import type { MemoryDatabase } from './memory-database.js';
 import { giveMessagesBack } from './messages.js';
@@ -48,6 +49,7 @@ export function release(db: MemoryDatabase, check: OwnershipCheck, record: Relea
 export function continueWorkflow(db: MemoryDatabase, check: OwnershipCheck, run: NextRun): Tried<WriteAnswer> {
   const workflow = owned(db, check);
   if (workflow === undefined) return refusedGivingUp(db, check);
+  const leavesUpdates = hasUnansweredUpdates(workflow);
   workflow.results.clear();
   workflow.intents.clear();
   giveMessagesBack(workflow, (seq) => run.unreceived.includes(seq));
@@ -61,8 +63,19 @@ export function continueWorkflow(db: MemoryDatabase, check: OwnershipCheck, run:
   workflow.anyVersion = true;
   workflow.attention = null;
   workflow.attentionDetail = null;
+  // Whoever waits for the replies waits in vain.
+  if (leavesUpdates) {
+    wakeWaiters(db, workflow.workflowId);
+    db.notify({ topic: 'message', workflowIds: [workflow.workflowId] });
+  }
   db.notify({ topic: 'work' });
   return written({ kind: 'written' });
+}
+
+/** Whether this run has received updates that it has not answered. */
+function hasUnansweredUpdates({ results }: Workflow): boolean {
+  const kinds = [...results.values()].filter(({ name }) => name.startsWith(UPDATE_PREFIX)).map(({ kind }) => kind);
+  return kinds.filter((kind) => kind === 'receive').length > kinds.filter((kind) => kind === 'event').length;
 }
 
 /** Why an ownership was not given up: unless it was, by an earlier try whose reply was lost. */

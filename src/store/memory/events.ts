@@ -1,4 +1,5 @@
 import type { EventAddress, EventRecord, FoundEvent, WriteAnswer } from '../store.js';
+import { UPDATE_PREFIX } from '../update-prefix.js';
 import { isName } from './constraints.js';
 import type { MemoryDatabase } from './memory-database.js';
 import { owned, unacceptable, usedTwice, written, type OwnershipCheck, type Tried } from './ownership-check.js';
@@ -25,7 +26,13 @@ export function readEvent(db: MemoryDatabase, { workflowId, key }: EventAddress)
   if (workflow === undefined) return { kind: 'missing' };
   const value = valueOf(workflow, key);
   if (value !== undefined) return { kind: 'set', value };
-  return isTerminal(workflow.status) ? { kind: 'ended', status: workflow.status } : undefined;
+  if (isTerminal(workflow.status)) return { kind: 'ended', status: workflow.status };
+  return isLeftBehind(workflow, key) ? { kind: 'ended', status: 'CONTINUED' } : undefined;
+}
+
+/** Whether the run that received this request of an update has continued as new; see is_left_behind. */
+export function isLeftBehind({ messages, firstSeq }: Workflow, key: string): boolean {
+  return key.startsWith(UPDATE_PREFIX) && (messages.get(key)?.consumedSeq ?? firstSeq) < firstSeq;
 }
 
 export function valueOf(workflow: Workflow, key: string): string | undefined {

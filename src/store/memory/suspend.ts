@@ -1,6 +1,6 @@
 import type { SuspendAnswer, Wait } from '../store.js';
 import { giveUp, refusedGivingUp, unspendAttempt } from './complete.js';
-import { valueOf } from './events.js';
+import { isLeftBehind, valueOf } from './events.js';
 import type { MemoryDatabase } from './memory-database.js';
 import { longestWaiting } from './messages.js';
 import { owned, unwritten, written, type OwnershipCheck, type Tried } from './ownership-check.js';
@@ -43,7 +43,7 @@ function isThere(db: MemoryDatabase, workflow: Workflow, wait: Wait): boolean {
       const target = db.workflows.get(wait.workflowId);
       // One that is gone is something that its waiter has to hear of; and one that has ended sets no event any more.
       if (target?.outcome !== null) return true;
-      return wait.kind === 'event' && valueOf(target, wait.key) !== undefined;
+      return wait.kind === 'event' && (valueOf(target, wait.key) !== undefined || isLeftBehind(target, wait.key));
     }
   }
 }

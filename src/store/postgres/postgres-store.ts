@@ -239,8 +239,11 @@ export class PostgresStore implements Store {
     );
   }
 
-  continueAsNew(ownership: Ownership, run: NextRun): Promise<WriteAnswer> {
-    return this.#recordCall(ownership, continueCall(run));
+  async continueAsNew(ownership: Ownership, run: NextRun): Promise<WriteAnswer> {
+    const answer = await this.#recordCall(ownership, continueCall(run));
+    // Whoever waits for the reply to an update may wait in vain now.
+    if (answer.kind === 'written') this.announceMessage(ownership.workflowId);
+    return answer;
   }
 
   readonly beginRollback = (by: Ownership, rollback: RollbackRecord) =>

@@ -99,6 +99,19 @@ export function describeWaiting(bench: () => Bench): void {
     expect((await bench().claim()).workflows).toMatchObject([{ deadlineInMs: 0 }]);
   });
 
+  const receiveUpdate = async (ownership: Ownership) => {
+    const { workflowId } = ownership;
+    await bench().send(workflowId, 'holdfast:update:limit', '1', 'holdfast:update:1');
+    await bench().bed.store.receive(ownership, {
+      seq: 0,
+      topic: 'holdfast:update:limit',
+      otherwise: null,
+      elapsedMs: 0,
+    });
+  };
+  const continueAsNew = (ownership: Ownership, unreceived: readonly number[] = []) =>
+    bench().bed.store.continueAsNew(ownership, { input: '[]', firstSeq: 2, unreceived });
+
   type Arrival = readonly [what: string, wait: Wait, arrive: (source: Ownership) => Promise<unknown>];
   const arrivals: readonly Arrival[] = [
     ['a message', news, () => bench().send('w', 'news', '1')],
@@ -124,6 +137,14 @@ export function describeWaiting(bench: () => Bench): void {
       { kind: 'outcome', workflowId: 'source' },
       (source) => bench().bed.store.failStuck(source, '"stuck"'),
     ],
+    [
+      'the next run of whoever had received an update',
+      { kind: 'event', workflowId: 'source', key: 'holdfast:update:1' },
+      async (source) => {
+        await receiveUpdate(source);
+        await continueAsNew(source);
+      },
+    ],
   ];
 
   test.each(arrivals)('%s that was there before keeps its waiter from being suspended', async (_, wait, arrive) => {
@@ -140,6 +161,32 @@ export function describeWaiting(bench: () => Bench): void {
     expect(await bench().claimed({ only: ['w'] })).toEqual([]);
     await arrive(source);
     expect(await bench().claimed({ only: ['w'] })).toEqual(['w']);
+  });
+
+  test('an update that a run has received is answered by that run or not at all; what it has not got waits for the next', async () => {
+    const read = (workflowId: string) => bench().bed.store.readEvents([{ workflowId, key: 'holdfast:update:1' }]);
+    const [received, answered, unreceived] = [
+      await bench().start('a'),
+      await bench().start('b'),
+      await bench().start('c'),
+    ];
+    for (const ownership of [received, answered, unreceived]) await receiveUpdate(ownership);
+    const reply = { seq: 1, key: 'holdfast:update:1', value: '7', output: 'null', elapsedMs: 0 };
+    await bench().bed.store.recordEvent(answered, reply);
+    expect(await read('a')).toEqual([undefined]);
+    await Promise.all([continueAsNew(received), continueAsNew(answered), continueAsNew(unreceived, [0])]);
+    expect(await read('a')).toEqual([{ kind: 'ended', status: 'CONTINUED' }]);
+    expect(await read('b')).toEqual([{ kind: 'set', value: '7' }]);
+    expect(await read('c')).toEqual([undefined]);
+    expect(await bench().bed.store.readEvents([{ workflowId: 'a', key: 'another' }])).toEqual([undefined]);
+  });
+
+  test('a run that has left no update behind wakes nobody', async () => {
+    const [waiter, source] = [await bench().start('w'), await bench().start('source')];
+    await suspend(waiter, { kind: 'outcome', workflowId: 'source' });
+    await receive(source, 0, '"none"');
+    await continueAsNew(source);
+    expect(await bench().claimed({ only: ['w'] })).toEqual([]);
   });
 
   test('what is for somebody else wakes nobody, nor does a completion that is refused', async () => {
