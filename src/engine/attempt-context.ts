@@ -46,16 +46,16 @@ export class AttemptContext implements RunningAttempt {
   }
 
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      const controller = new AbortController();
-      this.#controller = controller;
-      // Where it was asked for, so that what listens to it is in its step, whoever cancels the workflow.
-      this.#fire = AsyncResource.bind((reason: unknown) => {
-        controller.abort(reason);
-      });
-      this.#forget = this.#surroundings.onGone(this.#fire);
-    }
-    return this.#controller.signal;
+    const controller = (this.#controller ??= new AbortController());
+    // Where it was asked for last, so that what listens to it is in its step, whoever cancels the workflow: a transaction's
+    // signal has been asked for before when its body runs once more.
+    this.#fire = AsyncResource.bind((reason: unknown) => {
+      controller.abort(reason);
+    });
+    this.#forget ??= this.#surroundings.onGone((reason) => {
+      this.#abort(reason);
+    });
+    return controller.signal;
   }
 
   get events(): EventBuffer {

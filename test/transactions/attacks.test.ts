@@ -7,6 +7,7 @@ import {
   runStep,
   runTransaction,
   sleep,
+  step,
   transaction,
   type DataSourceAdapter,
   type Holdfast,
@@ -37,6 +38,14 @@ afterAll(async () => {
 });
 beforeEach(() => bed.sql.query('TRUNCATE effect').then(() => undefined));
 
+function transactionOrError(): unknown {
+  try {
+    return transaction().workflowId;
+  } catch (error) {
+    return error;
+  }
+}
+
 let count = 0;
 async function start<Result>(
   holdfast: Holdfast,
@@ -57,6 +66,31 @@ describe('bodies that do not keep to the rules', () => {
   let holdfast: Holdfast;
   beforeAll(async () => {
     holdfast = await bed.launch({ workflows: [run] });
+  });
+
+  test('what listens to the signal of a transaction is in its body, also in one that runs again after a conflict', async () => {
+    const began = gate();
+    const heard: unknown[] = [];
+    let runs = 0;
+    const { result, id } = await start(holdfast, () =>
+      runTransaction('listens', async () => {
+        if (++runs === 1) await query("DO $$ BEGIN RAISE EXCEPTION SQLSTATE '40001'; END $$");
+        const { signal } = step();
+        return new Promise((_, reject) => {
+          signal.addEventListener('abort', () => {
+            // A listener that throws ends the process.
+            heard.push(transactionOrError());
+            reject(signal.reason as Error);
+          });
+          began.open();
+        });
+      }),
+    );
+    await began.opened;
+    await holdfast.admin.cancel(id);
+    await expect(result).rejects.toMatchObject({ code: 'WORKFLOW_CANCELLED' });
+    await waitUntil(() => heard.length > 0, 'the signal has fired');
+    expect([runs, heard]).toEqual([2, [id]]);
   });
   afterAll(() => holdfast.close());
 
