@@ -261,7 +261,7 @@ describe('updates', () => {
   test('an update that is being carried out when its workflow continues as new is not answered, and its callers hear of it', async () => {
     const restless = defineWorkflow('restless', async (round: number): Promise<number> => {
       addItem.handle(async ({ name, count }) => {
-        await runStep('reserve', () => (name === 'slow' ? gateOf('restless').opened : undefined));
+        await runStep('reserve', () => (name === 'slow' ? gateOf('restless').opened : Promise.resolve()));
         return round * count;
       });
       await receive('next');
