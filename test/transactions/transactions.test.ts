@@ -9,6 +9,8 @@ import {
   transaction,
   TransactionAbortedError,
   TransactionEndedError,
+  workflow,
+  type CallersTransaction,
   type Holdfast,
   type TransactionOptions,
 } from '../../src/index.js';
@@ -31,13 +33,14 @@ describe.each(LIBRARIES)('with %s', (library) => {
   let sql: postgres.Sql | undefined;
   let scenario: () => Promise<unknown> = () => Promise.resolve();
   const run = defineWorkflow('run', () => scenario());
+  const none = defineWorkflow('none', () => Promise.resolve());
 
   beforeAll(async () => {
     bed = await createBed();
     await bed.sql.query('CREATE TABLE effect (id text PRIMARY KEY, n int NOT NULL DEFAULT 1)');
     if (library === 'a pool of pg') pool = new pg.Pool({ connectionString: bed.database.url });
     if (library === 'postgres') sql = postgres(bed.database.url, { onnotice: () => undefined });
-    holdfast = await bed.launch({ workflows: [run], database: pool ?? sql ?? bed.database.url });
+    holdfast = await bed.launch({ workflows: [run, none], database: pool ?? sql ?? bed.database.url });
   });
   afterAll(async () => {
     await holdfast.close();
@@ -85,6 +88,33 @@ describe.each(LIBRARIES)('with %s', (library) => {
     expect(await effects()).toEqual([{ id: 'a', n: 1 }]);
     expect(await steps(id)).toMatchObject([{ kind: 'step' }, { kind: 'transaction', attempts: 1 }, { kind: 'step' }]);
   });
+
+  test.each(['commits', 'rolls back'] as const)(
+    'what joins by the client may be the first in the body, and is there if the body %s, or not',
+    async (end) => {
+      const resource = `${library}, ${end}`;
+      const { result, id } = await execute(() =>
+        runTransaction('join', async () => {
+          const client = transaction().client as CallersTransaction;
+          await holdfast.leases.acceptFence({ transaction: client, resource, token: 7 });
+          await holdfast.enqueue(none, { transaction: client, workflowId: `${resource}, enqueued` });
+          await holdfast.send(workflow().workflowId, 'joined', 1, { transaction: client });
+          if (end === 'rolls back') throw new RangeError('no');
+        }),
+      );
+      expect(await result.catch((error: unknown) => (error as Error).name)).toBe(
+        end === 'commits' ? undefined : 'RangeError',
+      );
+      const { rows } = await bed.sql.query(
+        `SELECT (SELECT count(*)::int FROM holdfast.fence WHERE resource = $1) AS fences,
+                (SELECT count(*)::int FROM holdfast.workflow_status WHERE workflow_id = $1 || ', enqueued') AS workflows,
+                (SELECT count(*)::int FROM holdfast.message WHERE workflow_id = $2) AS messages`,
+        [resource, id],
+      );
+      const n = end === 'commits' ? 1 : 0;
+      expect(rows).toEqual([{ fences: n, workflows: n, messages: n }]);
+    },
+  );
 
   test('what the body threw is recorded, and what it wrote is not there', async () => {
     let runs = 0;

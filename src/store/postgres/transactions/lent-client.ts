@@ -46,6 +46,8 @@ export class LentClient {
       get: (target, property) => {
         if (replaced.has(property)) return replaced.get(property);
         const value: unknown = Reflect.get(target, property, target);
+        if (property === 'getTransactionStatus' && typeof value === 'function')
+          return statusOf(value as Callable, target);
         return SENDS.has(property) && typeof value === 'function'
           ? this.#guarded(property, value as Callable, target)
           : value;
@@ -109,6 +111,14 @@ export class LentClient {
       Promise.resolve(begin(lent)).then(resolve, reject);
     });
   }
+}
+
+/** BEGIN may travel with the first statement: until that is answered `pg` knows of no transaction, but whoever asks is in one. */
+function statusOf(ask: Callable, client: object): Callable {
+  return () => {
+    const status: unknown = Reflect.apply(ask, client, []);
+    return status === 'I' ? 'T' : status;
+  };
 }
 
 function isLazyStatement(made: unknown): made is LazyStatement {
