@@ -190,6 +190,7 @@ test('with postgres: a statement that was made before the end is not sent after 
     expect(await Promise.resolve(asked).catch((error: unknown) => error)).toBeInstanceOf(OutsideWorkflowError);
   }
   void executed?.execute();
+  void client.notify('late', 'nobody awaits it');
   // Had it been sent, it would be there when a later transaction on each connection has ended.
   await sql`SELECT 1`;
   expect((await bed.sql.query("SELECT id FROM sale WHERE id LIKE 'made %'")).rows).toEqual([]);

@@ -116,6 +116,26 @@ describe.each(LIBRARIES)('with %s', (library) => {
     },
   );
 
+  test.runIf(library === 'postgres')('what the client notifies is heard when the body has committed', async () => {
+    const heard: (string | undefined)[] = [];
+    bed.sql.on('notification', ({ payload }) => heard.push(payload));
+    await bed.sql.query('LISTEN sold');
+    const sell = async (payload: string, end: 'commits' | 'rolls back') => {
+      const { result } = await execute(() =>
+        runTransaction('sell', async () => {
+          await transaction<TransactionSql>().client.notify('sold', payload);
+          if (end === 'rolls back') throw new RangeError('no');
+        }),
+      );
+      await result.catch(() => undefined);
+    };
+    await sell('none', 'rolls back');
+    await sell('one', 'commits');
+    await waitUntil(() => heard.length > 0, 'it is heard');
+    expect(heard).toEqual(['one']);
+    await bed.sql.query('UNLISTEN sold');
+  });
+
   test('what the body threw is recorded, and what it wrote is not there', async () => {
     let runs = 0;
     const { result, id } = await execute(() =>

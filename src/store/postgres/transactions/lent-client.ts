@@ -5,6 +5,8 @@ type Callable = (...args: unknown[]) => unknown;
 /** What sends: with `pg` the first; with `postgres` the others, and the `sql` itself as the tag of a template. */
 const SENDS: ReadonlySet<PropertyKey> = new Set(['query', 'unsafe', 'file', 'notify', 'savepoint']);
 
+const NOTIFY = 'SELECT pg_notify($1, $2)';
+
 /** With `pg`, what is a query of its own kind: a cursor, a stream, `COPY`. */
 interface Submittable {
   readonly submit: Callable;
@@ -68,7 +70,12 @@ export class LentClient {
       case 'query':
         return (...args) => (this.#isOver ? refuseQuery(args, client) : sendNow(args));
       case 'notify':
-        return (...args) => (this.#isOver ? refusedPromise() : sendNow(args));
+        // The library's own is sent on another connection of its pool, which has none, and not in the transaction.
+        return (channel, payload) => {
+          const { unsafe } = client as { readonly unsafe: Callable };
+          const made = this.#guardedStatement(unsafe(NOTIFY, [channel, String(payload)]));
+          return (made as { execute(): unknown }).execute();
+        };
       case 'savepoint':
         return (...args) => (this.#isOver ? refusedPromise() : this.#inSavepoint(sendNow, args));
       default:
