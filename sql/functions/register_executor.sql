@@ -33,11 +33,16 @@ BEGIN
   ON CONFLICT (executor_id, incarnation) DO NOTHING;
   -- Also what is over: a renewal that is under way would begin it again, and is waited for here.
   UPDATE executor e SET lease_until = least(e.lease_until, v_now) WHERE e.executor_id = p_executor_id;
-  INSERT INTO executor (executor_id, incarnation, app_version, host, process_id, registered_at, heartbeat_at, lease_until, nonce)
-  SELECT p_executor_id, coalesce(max(e.incarnation), 0) + 1, p_app_version, p_host, p_process_id, v_now, v_now,
-         v_now + p_lease_ms * interval '1 ms', p_nonce
-    FROM executor e WHERE e.executor_id = p_executor_id
-  RETURNING incarnation INTO v_incarnation;
+  -- Somebody else's registration may be filling in the very row of this ID, seen by nobody yet.
+  LOOP
+    INSERT INTO executor (executor_id, incarnation, app_version, host, process_id, registered_at, heartbeat_at, lease_until, nonce)
+    SELECT p_executor_id, coalesce(max(e.incarnation), 0) + 1, p_app_version, p_host, p_process_id, v_now, v_now,
+           v_now + p_lease_ms * interval '1 ms', p_nonce
+      FROM executor e WHERE e.executor_id = p_executor_id
+    ON CONFLICT (executor_id, incarnation) DO NOTHING
+    RETURNING incarnation INTO v_incarnation;
+    EXIT WHEN FOUND;
+  END LOOP;
   -- Rows of processes long gone, once nothing refers to them. The day covers a start that was under way when its executor
   -- left. An ID's newest row is kept for a week: without it the next process would begin at incarnation 1 again, and be
   -- taken for the same one by a process that was only frozen. A row that somebody holds stays until the next registration.
