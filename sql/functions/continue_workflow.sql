@@ -26,8 +26,10 @@ BEGIN
     WHERE s.workflow_id = p_workflow_id AND s.owner_token = p_token AND s.record_version = p_version
       FOR NO KEY UPDATE SKIP LOCKED;
   IF FOUND THEN
-    WITH gone AS (DELETE FROM step_result r WHERE r.workflow_id = p_workflow_id RETURNING r.kind, r.name)
-    SELECT count(*) FILTER (WHERE g.kind = 'receive') > count(*) FILTER (WHERE g.kind = 'event') INTO v_leaves_updates
+    -- An answer that could not be recorded is followed by one that says so: only what was set counts.
+    WITH gone AS (DELETE FROM step_result r WHERE r.workflow_id = p_workflow_id RETURNING r.kind, r.name, r.output)
+    SELECT count(*) FILTER (WHERE g.kind = 'receive') > count(*) FILTER (WHERE g.kind = 'event' AND g.output IS NOT NULL)
+      INTO v_leaves_updates
       FROM gone g WHERE starts_with(g.name, 'holdfast:update:');
     DELETE FROM step_intent i WHERE i.workflow_id = p_workflow_id;
     UPDATE message m SET consumed_seq = NULL

@@ -72,10 +72,11 @@ export function continueWorkflow(db: MemoryDatabase, check: OwnershipCheck, run:
   return written({ kind: 'written' });
 }
 
-/** Whether this run has received updates that it has not answered. */
+/** Whether this run has received updates that it has not answered. An answer that could not be recorded is followed by one that was. */
 function hasUnansweredUpdates({ results }: Workflow): boolean {
-  const kinds = [...results.values()].filter(({ name }) => name.startsWith(UPDATE_PREFIX)).map(({ kind }) => kind);
-  return kinds.filter((kind) => kind === 'receive').length > kinds.filter((kind) => kind === 'event').length;
+  const calls = [...results.values()].filter(({ name }) => name.startsWith(UPDATE_PREFIX));
+  const isAnswer = ({ kind, output }: (typeof calls)[number]): boolean => kind === 'event' && output !== null;
+  return calls.filter(({ kind }) => kind === 'receive').length > calls.filter(isAnswer).length;
 }
 
 /** Why an ownership was not given up: unless it was, by an earlier try whose reply was lost. */

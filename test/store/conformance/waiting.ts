@@ -181,6 +181,20 @@ export function describeWaiting(bench: () => Bench): void {
     expect(await bench().bed.store.readEvents([{ workflowId: 'a', key: 'another' }])).toEqual([undefined]);
   });
 
+  test('whoever waits for an update that is left behind is woken, also where the answer to another one could not be recorded at first', async () => {
+    const [waiter, source] = [await bench().start('w'), await bench().start('source')];
+    await receiveUpdate(source);
+    await bench().send('source', 'holdfast:update:other', '1', 'holdfast:update:2');
+    const other = { topic: 'holdfast:update:other', otherwise: null, elapsedMs: 0 };
+    await bench().bed.store.receive(source, { ...other, seq: 1 });
+    const key = 'holdfast:update:2';
+    await bench().step(source, 2, { name: key, kind: 'event', output: null, error: '"cannot be stored"' });
+    await bench().bed.store.recordEvent(source, { seq: 3, key, value: '"failed"', output: 'null', elapsedMs: 0 });
+    await suspend(waiter, { kind: 'event', workflowId: 'source', key: 'holdfast:update:1' });
+    await bench().bed.store.continueAsNew(source, { input: '[]', firstSeq: 4, unreceived: [] });
+    expect(await bench().claimed({ only: ['w'] })).toEqual(['w']);
+  });
+
   test('a run that has left no update behind wakes nobody', async () => {
     const [waiter, source] = [await bench().start('w'), await bench().start('source')];
     await suspend(waiter, { kind: 'outcome', workflowId: 'source' });
