@@ -21,19 +21,24 @@ AS $$
 DECLARE
   v_now            timestamptz := clock();
   v_leaves_updates boolean;
+  v_unreceived     integer[];
 BEGIN
   PERFORM FROM workflow_status s
     WHERE s.workflow_id = p_workflow_id AND s.owner_token = p_token AND s.record_version = p_version
       FOR NO KEY UPDATE SKIP LOCKED;
   IF FOUND THEN
     -- An answer that could not be recorded is followed by one that says so: only what was set counts.
-    WITH gone AS (DELETE FROM step_result r WHERE r.workflow_id = p_workflow_id RETURNING r.kind, r.name, r.output)
-    SELECT count(*) FILTER (WHERE g.kind = 'receive') > count(*) FILTER (WHERE g.kind = 'event' AND g.output IS NOT NULL)
-      INTO v_leaves_updates
-      FROM gone g WHERE starts_with(g.name, 'holdfast:update:');
+    WITH gone AS (DELETE FROM step_result r WHERE r.workflow_id = p_workflow_id RETURNING r.seq, r.kind, r.name, r.output)
+    SELECT count(*) FILTER (WHERE g.kind = 'receive' AND starts_with(g.name, 'holdfast:update:'))
+             > count(*) FILTER (WHERE g.kind = 'event' AND starts_with(g.name, 'holdfast:update:') AND g.output IS NOT NULL),
+           array_agg(g.seq) FILTER (WHERE g.kind = 'receive' AND g.seq = ANY (p_unreceived::integer[]))
+      INTO v_leaves_updates, v_unreceived
+      FROM gone g;
     DELETE FROM step_intent i WHERE i.workflow_id = p_workflow_id;
-    UPDATE message m SET consumed_seq = NULL
-     WHERE m.workflow_id = p_workflow_id AND m.consumed_seq = ANY (p_unreceived::integer[]);
+    -- Most calls that are open have taken nothing: then what the workflow has ever got is not looked through.
+    IF v_unreceived IS NOT NULL THEN
+      UPDATE message m SET consumed_seq = NULL WHERE m.workflow_id = p_workflow_id AND m.consumed_seq = ANY (v_unreceived);
+    END IF;
     -- The nonce stays: it is that of the start.
     UPDATE workflow_input i SET input = p_input WHERE i.workflow_id = p_workflow_id;
     PERFORM end_ownership(ARRAY[p_workflow_id], 'continued', p_nonce);

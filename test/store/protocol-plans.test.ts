@@ -39,6 +39,7 @@ beforeAll(async () => {
     'step_result',
     'step_intent',
     'stream_entry',
+    'message',
     'workflow_outcome',
     'ended_ownership',
     'workflow_input',
@@ -81,6 +82,14 @@ beforeAll(async () => {
      SELECT 'many-1', 'long', i - 1, '1', 0, 1, 1, gen_random_uuid(), @clock() FROM generate_series(1, $1) i`,
     [ROWS],
   );
+  // All that two workflows have ever got, in the runs before this one.
+  await ask(
+    `INSERT INTO @message (workflow_id, message_id, topic, payload, sent_at, consumed_seq)
+     SELECT 'many-' || w, 'holdfast:update:' || i, 'holdfast:update:u', '1', @clock(), 0
+       FROM generate_series(1, 2) w, generate_series(1, $1) i`,
+    [ROWS],
+  );
+  await ask(`UPDATE @workflow_status SET first_seq = 1 WHERE workflow_id IN ('many-1', 'many-2')`);
   await ask(
     `INSERT INTO @ended_ownership (workflow_id, epoch, executor_id, incarnation, reason, owned_at, ended_at, ended_how)
      SELECT 'many-' || i, 1, 'owner', 1, 'started', @clock(), @clock(), 'released' FROM generate_series(1, $1) i`,
@@ -202,6 +211,31 @@ const CALLS: readonly {
         [200_000, ...owners.map(() => 1)],
         [null, ...owners.map(() => randomUUID())],
       ]),
+  },
+  {
+    label: 'read_events of updates that a continuation has left behind, among many',
+    run: (ask) =>
+      ask(`SELECT FROM @read_events('{many-1,many-1,many-1}', '{holdfast:update:1,holdfast:update:none,another}')`),
+  },
+  {
+    label: 'suspend_workflow, for the answer of one that has got many',
+    run: async (ask, [owner]) => {
+      const wait = { kind: 'event', workflowId: 'many-1', key: 'holdfast:update:none' };
+      await ask('SELECT @suspend_workflow($1, $2::uuid, 1, gen_random_uuid(), $3::jsonb)', [
+        owner?.id,
+        owner?.token,
+        JSON.stringify([wait]),
+      ]);
+    },
+  },
+  {
+    label: 'continue_workflow of one that has got many',
+    run: async (ask) => {
+      const [row] = await bench.ask<{ token: string }>(
+        `SELECT owner_token AS token FROM @workflow_status WHERE workflow_id = 'many-2'`,
+      );
+      await ask(`SELECT @continue_workflow('many-2', $1::uuid, 1, gen_random_uuid(), '[]', 2, '{1}')`, [row?.token]);
+    },
   },
   { label: 'release_workflow', run: (ask, [owner]) => releaseWorkflow(ask, owner as Owner, 'DELAYED') },
   { label: 'a refused release_workflow', run: (ask, owners) => releaseWorkflow(ask, stale(owners)) },

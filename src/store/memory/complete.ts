@@ -50,9 +50,10 @@ export function continueWorkflow(db: MemoryDatabase, check: OwnershipCheck, run:
   const workflow = owned(db, check);
   if (workflow === undefined) return refusedGivingUp(db, check);
   const leavesUpdates = hasUnansweredUpdates(workflow);
+  const unreceived = run.unreceived.filter((seq) => workflow.results.get(seq)?.kind === 'receive');
   workflow.results.clear();
   workflow.intents.clear();
-  giveMessagesBack(workflow, (seq) => run.unreceived.includes(seq));
+  giveMessagesBack(workflow, (seq) => unreceived.includes(seq));
   // The nonce stays: it is that of the start.
   workflow.input = { text: run.input, nonce: workflow.input.nonce };
   giveUp(db, workflow, check.nonce, 'continued');
