@@ -24,6 +24,13 @@ BEGIN
   -- its next heartbeat. Without a row, nobody would ever find their owner's lease expired. Only for rows that are not there, and
   -- before any row is held: ON CONFLICT alone waits for whoever has written the row that it finds, and two registrations that
   -- each hold their own row would wait for each other.
+  -- A row that somebody is just clearing away is waited for, and is gone then. Nobody waits for this lock: whoever renews a lease, or
+  -- ends it, does not change the key, and whoever clears away leaves out what is locked.
+  PERFORM FROM executor e
+    WHERE e.lease_until < v_now
+      AND EXISTS (SELECT FROM workflow_status s
+                   WHERE s.executor_id = e.executor_id AND s.incarnation = e.incarnation AND s.status = 'PENDING')
+      FOR KEY SHARE OF e;
   INSERT INTO executor (executor_id, incarnation, app_version, host, process_id, registered_at, heartbeat_at, lease_until)
   SELECT DISTINCT s.executor_id, s.incarnation, '', '', 0, v_now, v_now, v_now
     FROM workflow_status s

@@ -195,6 +195,19 @@ test('workflows of an executor whose row was cleared away are found again after 
   expect(await claim(ask)).toMatchObject([{ workflow_id: 'orphan', reason: 'recovered' }]);
 });
 
+test('workflows of an executor that comes back while its row is being cleared away are found by the registration that meets that', async () => {
+  const [one, two] = (await sessions(2)) as [Session, Session];
+  await ask(`UPDATE @executor SET lease_until = @clock() - interval '8 days' WHERE executor_id = 'owner'`);
+  await one.ask('BEGIN');
+  await register(one.ask, 'another');
+  await start(ask, { id: 'orphan' });
+  const other = register(two.ask, 'a third');
+  await bench.untilSettledOrBlocked(two.pid, other);
+  await one.ask('COMMIT');
+  await other;
+  expect(await claim(ask)).toMatchObject([{ workflow_id: 'orphan', reason: 'recovered' }]);
+});
+
 test('an ID that comes back after days does not begin at its first incarnation again', async () => {
   await register(ask, 'laptop', -3 * 86_400_000);
   await register(ask, 'another');
