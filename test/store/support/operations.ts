@@ -5,8 +5,8 @@ import fc from '../../support/fast-check.js';
 export const WORKFLOW_IDS = ['w0', 'w1', 'w2', 'w3'] as const;
 export const EXECUTOR_IDS = ['x0', 'x1'] as const;
 export const QUEUES = ['q0', 'q1', 'q2'] as const;
-export const TOPICS = ['t0', 't1'] as const;
-export const EVENTS = ['e0', 'e1'] as const;
+export const TOPICS = ['t0', 'holdfast:update:t1'] as const;
+export const EVENTS = ['e0', 'holdfast:update:m0'] as const;
 export const OUTBOX_TOPICS = ['o0', 'o1'] as const;
 export const STREAMS = ['s0', 's1'] as const;
 export const REQUEST_IDS = ['00000000-0000-4000-8000-000000000001', '00000000-0000-4000-8000-000000000002'] as const;
@@ -131,7 +131,7 @@ const executions = {
     receiver: workflowId,
     topic,
     text,
-    idempotencyKey: fc.constantFrom(null, null, 'm0'),
+    idempotencyKey: fc.constantFrom(null, null, EVENTS[1]),
   }),
   setEvent: fc.record({ op: fc.constant('setEvent' as const), own, seq, key: fc.constantFrom(...EVENTS), text }),
   writeStream: fc.record({
@@ -178,7 +178,7 @@ const executions = {
     own,
     input: text,
     firstSeq: fc.integer({ min: 1, max: 4 }),
-    unreceived: fc.subarray([0, 1, 2, 3]),
+    unreceived: fc.oneof(fc.constant([]), fc.subarray([0, 1, 2, 3])),
   }),
   suspend: fc.record({
     op: fc.constant('suspend' as const),
@@ -210,7 +210,12 @@ const outside = {
   enqueue: fc.record({ op: fc.constant('enqueue' as const), request: fc.oneof(enqueued, enqueued, debounced) }),
   sendOutside: fc.record({
     op: fc.constant('sendOutside' as const),
-    message: fc.record({ workflowId, topic, payload: text, idempotencyKey: fc.constantFrom(null, null, 'm0', 'm1') }),
+    message: fc.record({
+      workflowId,
+      topic,
+      payload: text,
+      idempotencyKey: fc.constantFrom(null, 'm0', EVENTS[1], EVENTS[1]),
+    }),
   }),
   ask: fc.record({
     op: fc.constant('ask' as const),
@@ -307,13 +312,13 @@ export const operation = fc.oneof(
   { weight: 1, arbitrary: executions.markUnknown },
   { weight: 3, arbitrary: executions.startChild },
   { weight: 2, arbitrary: executions.enqueueChild },
-  { weight: 3, arbitrary: executions.receive },
+  { weight: 5, arbitrary: executions.receive },
   { weight: 2, arbitrary: executions.send },
   { weight: 2, arbitrary: executions.setEvent },
   { weight: 4, arbitrary: executions.writeStream },
   { weight: 2, arbitrary: executions.complete },
   { weight: 2, arbitrary: executions.release },
-  { weight: 1, arbitrary: executions.continueAsNew },
+  { weight: 2, arbitrary: executions.continueAsNew },
   { weight: 4, arbitrary: executions.suspend },
   { weight: 1, arbitrary: executions.failStuck },
   { weight: 1, arbitrary: executions.markStuck },
@@ -324,7 +329,7 @@ export const operation = fc.oneof(
   { weight: 10, arbitrary: fleet.claim },
   { weight: 3, arbitrary: fleet.advance },
   { weight: 5, arbitrary: outside.enqueue },
-  { weight: 3, arbitrary: outside.sendOutside },
+  { weight: 4, arbitrary: outside.sendOutside },
   { weight: 1, arbitrary: outside.ask },
   { weight: 1, arbitrary: outside.answer },
   { weight: 2, arbitrary: outside.defineQueue },
