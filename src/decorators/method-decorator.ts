@@ -58,11 +58,13 @@ export function methodDecorator(
 }
 
 /**
- * Without parentheses the method is taken for the options, and what stands in its place does nothing.
+ * Without parentheses the method is taken for the options, or what it is a method of: a class, or its prototype. What the decorator
+ * returns then does nothing.
  * @throws RegistrationError
  */
 export function checkIsCalled(options: object, decorator: string): void {
-  if (typeof options === 'function') throw new RegistrationError(`Write @${decorator}(), with parentheses.`);
+  if (typeof options !== 'function' && !Object.hasOwn(options, 'constructor')) return;
+  throw new RegistrationError(`Write @${decorator}(), with parentheses.`);
 }
 
 interface StandardContext {

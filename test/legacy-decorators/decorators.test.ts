@@ -207,3 +207,31 @@ test('a compensate of a transaction that is not there is refused', () => {
     expect.objectContaining({ code: 'INVALID_ARGUMENT' }),
   );
 });
+
+test.each([
+  ['Step', Step],
+  ['Transaction', Transaction],
+  ['Workflow', Workflow],
+])('@%s without parentheses is refused, on static and instance methods', (name, decorator) => {
+  // What the compiler calls it with; it refuses that, but a transpiler does not.
+  const undecorated = decorator as unknown as MethodDecorator;
+  const message = `Write @${name}(), with parentheses.`;
+  expect(() => {
+    class OfInstances {
+      @undecorated
+      async act(): Promise<void> {
+        await Promise.resolve(this);
+      }
+    }
+    return OfInstances;
+  }).toThrow(message);
+  expect(() => {
+    class Static {
+      @undecorated
+      static async act(): Promise<void> {
+        await Promise.resolve();
+      }
+    }
+    return Static;
+  }).toThrow(message);
+});
