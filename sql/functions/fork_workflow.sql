@@ -11,8 +11,9 @@
 -- one. The fork itself has no parent; it waits at the end of the same queue, if
 -- there is one, and holds no deduplication ID. p_app_version null means the source's.
 --
--- Events have the values that they had before the step, also those that earlier runs have set. Messages are not copied: those that the source received before it are
--- in its record, and those that wait were sent to the source.
+-- Events have the values that they had before the step, also those that earlier runs have set. Messages are not copied, but for the
+-- updates that the source had received before the step: those that it had received are in its record, and those that wait were sent to the
+-- source.
 -- Streams come along as far as earlier runs and the copied results have written them, each counted from offset 0.
 --
 -- Every writer of a workflow's record holds its status row for update, so sharing that row's lock keeps the copy whole. An
@@ -110,6 +111,13 @@ BEGIN
     FROM event e
    WHERE e.workflow_id = p_workflow_id AND e.seq < v_source.first_seq
    ORDER BY e.key, e.record_version DESC;
+
+  -- Asked for again under the same ID, an update that is on record is not carried out a second time.
+  INSERT INTO message (workflow_id, message_id, topic, payload, sender, consumed_seq, sent_at)
+  SELECT p_new_id, m.message_id, m.topic, m.payload, m.sender, m.consumed_seq, m.sent_at
+    FROM message m
+   WHERE m.workflow_id = p_workflow_id AND m.consumed_seq < p_from_step AND starts_with(m.topic, 'holdfast:update:')
+   ORDER BY m.position;
 
   INSERT INTO admin_audit (audit_id, workflow_id, verb, actor, reason, status_before, status_after, detail, acted_at)
   VALUES (p_nonce, p_workflow_id, 'fork', p_actor, p_reason, v_source.status, v_source.status,

@@ -221,6 +221,36 @@ export function describeControl(bench: () => Bench): void {
     expect(await valuesOf('from behind')).toEqual(['2', '3']);
   });
 
+  test('a fork that is asked again for an update which is on its record does not get it a second time; other messages it does', async () => {
+    const { store, admin } = bench().bed;
+    let owner = await bench().start('source');
+    const [update, news] = ['holdfast:update:u', 'news'];
+    const receive = (seq: number, topic: string) => store.receive(owner, { seq, topic, otherwise: null, elapsedMs: 0 });
+    const send = async (workflowId: string) => {
+      for (const key of ['1', '2', '3']) await bench().send(workflowId, update, key, `holdfast:update:${key}`);
+      await bench().send(workflowId, news, 'news', 'key');
+    };
+    await send('source');
+    await receive(0, update);
+    await store.continueAsNew(owner, { input: '[]', firstSeq: 1, unreceived: [] });
+    owner = await bench().take();
+    await receive(1, update);
+    await receive(2, news);
+    await receive(3, update);
+    await admin.fork('source', BY, { fromStep: 3, workflowId: 'fork', appVersion: null });
+    await send('fork');
+    const read = (key: string) => store.readEvents([{ workflowId: 'fork', key: `holdfast:update:${key}` }]);
+    expect(await read('1')).toEqual([{ kind: 'ended', status: 'CONTINUED' }]);
+    expect(await read('2')).toEqual([undefined]);
+    owner = await bench().take();
+    expect(await receive(3, update)).toEqual({ kind: 'received', payload: '3' });
+    expect(await receive(4, update)).toEqual({ kind: 'empty' });
+    expect(await receive(5, news)).toEqual({ kind: 'received', payload: 'news' });
+    await rewind('fork', 1);
+    owner = await bench().take();
+    expect(await receive(1, update)).toEqual({ kind: 'received', payload: '2' });
+  });
+
   test('only what has ended is deleted, and not what somebody has yet to hear of; unless it is forced', async () => {
     const { admin } = bench().bed;
     const remove = (workflowId: string, force = false) =>

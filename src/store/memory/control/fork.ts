@@ -1,4 +1,5 @@
 import type { ControlAnswer, ForkOptions } from '../../admin-store.js';
+import { UPDATE_PREFIX } from '../../update-prefix.js';
 import { isWorkflowId, refusal } from '../constraints.js';
 import type { MemoryDatabase } from '../memory-database.js';
 import { markerOf } from '../rollback.js';
@@ -26,6 +27,7 @@ export function fork(
   copied.forEach((entry, index) => copyEntry(source, copy, entry, index + 1));
   copy.recordVersion = copied.length + 1;
   copyStreams(source, copy, fromStep);
+  copyReceivedUpdates(source, copy, fromStep);
   db.workflows.set(newId, copy);
 
   addAudit(db, workflowId, { ...act, statusBefore: status, statusAfter: status, detail: { fromStep, to: newId } });
@@ -102,5 +104,13 @@ function copyStreams(source: Workflow, copy: Workflow, fromStep: number): void {
         stream,
         kept.map((entry) => ({ ...entry, epoch: 0 })),
       );
+  }
+}
+
+/** Asked for again under the same ID, an update that is on record is not carried out a second time. */
+function copyReceivedUpdates(source: Workflow, copy: Workflow, fromStep: number): void {
+  for (const message of source.messages.values()) {
+    const isReceived = message.consumedSeq !== null && message.consumedSeq < fromStep;
+    if (isReceived && message.topic.startsWith(UPDATE_PREFIX)) copy.messages.set(message.messageId, { ...message });
   }
 }
