@@ -197,6 +197,7 @@ test('with postgres: a statement that was made before the end is not sent after 
 });
 
 test('with postgres: a savepoint that is left behind does not abort the transaction that has its connection next', async () => {
+  expectNoUnhandled();
   const goesOn = gate();
   let left: Promise<unknown> = Promise.resolve();
   let pid: number | undefined;
@@ -214,6 +215,12 @@ test('with postgres: a savepoint that is left behind does not abort the transact
       })
       .catch((error: unknown) => error);
     await begun.opened;
+    const unheard = gate();
+    void client.savepoint(async () => {
+      unheard.open();
+      await goesOn.opened;
+    });
+    await unheard.opened;
     return 'left it';
   };
   const next = async (): Promise<string> => {

@@ -102,7 +102,7 @@ export class LentClient {
    * transaction is over, where it would abort another one. So it never learns that then.
    */
   #inSavepoint(begin: (args: unknown[]) => unknown, args: unknown[]): Promise<unknown> {
-    return new Promise((resolve, reject) => {
+    const outcome = new Promise<unknown>((resolve, reject) => {
       const lend = (work: Callable) => async (inner: unknown) => {
         try {
           const returned = work(this.#lend(inner));
@@ -110,6 +110,7 @@ export class LentClient {
         } finally {
           if (this.#isOver) {
             reject(refusal());
+            void heardByNobody(outcome);
             await new Promise(() => undefined);
           }
         }
@@ -117,6 +118,7 @@ export class LentClient {
       const lent = args.map((given) => (typeof given === 'function' ? lend(given as Callable) : given));
       Promise.resolve(begin(lent)).then(resolve, reject);
     });
+    return outcome;
   }
 }
 
