@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import {
   defineWorkflow,
   OutsideWorkflowError,
+  runStep,
   runTransaction,
   transaction,
   type DriverTarget,
@@ -232,6 +233,14 @@ test('with postgres: a savepoint that is left behind does not abort the transact
     return 'unharmed';
   };
   const two = postgres(bed.database.url, { onnotice: () => undefined, max: 2 });
-  expect(await runBody(two, leaves, ...Array.from({ length: 20 }, () => next))).toContain('unharmed');
+  const act = defineWorkflow('leaves', async (n: number) => {
+    // The library takes its connections by turns: without a step in between, transactions could get the same one for ever.
+    if (n % 2 === 1) await runStep('takes a turn', () => n);
+    return runTransaction('leaves', n === 0 ? leaves : next);
+  });
+  const holdfast = await bed.launch({ workflows: [act], database: two });
+  let end = '';
+  for (let n = 0; end !== 'unharmed'; n++) end = await (await holdfast.start(act, {}, n)).result();
+  await holdfast.close();
   await two.end({ timeout: 1 });
 });
