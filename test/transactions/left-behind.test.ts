@@ -235,7 +235,7 @@ test('with postgres: a savepoint that is left behind does not abort the transact
   const two = postgres(bed.database.url, { onnotice: () => undefined, max: 2 });
   const act = defineWorkflow('leaves', async (n: number) => {
     // The library takes its connections by turns: without a step in between, transactions could get the same one for ever.
-    if (n % 2 === 1) await runStep('takes a turn', () => n);
+    if (n % 2 === 1) await runStep('takes a turn', () => Promise.resolve(n));
     return runTransaction('leaves', n === 0 ? leaves : next);
   });
   const holdfast = await bed.launch({ workflows: [act], database: two });
