@@ -34,6 +34,8 @@ async function main(cleanup: Cleanup): Promise<boolean> {
     outside.end();
   });
   const pool = new pg.Pool({ connectionString: server.connectionString, max: 3 });
+  // See shopDatabase.
+  pool.on('error', () => undefined);
   cleanup.add(() => pool.end());
   await createShop(pool, STOCK);
   const client = await HoldfastClient.connect({

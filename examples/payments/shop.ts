@@ -71,5 +71,10 @@ let pool: Pool | undefined;
 
 /** The shop's connections outside of transactions of steps, of the database that `DATABASE_URL` names. */
 export function shopDatabase(): Pool {
-  return (pool ??= new pg.Pool({ connectionString: process.env['DATABASE_URL'], max: 3 }));
+  if (pool === undefined) {
+    pool = new pg.Pool({ connectionString: process.env['DATABASE_URL'], max: 3 });
+    // A server that restarts says so to idle connections, too; without a listener that would end the process.
+    pool.on('error', () => undefined);
+  }
+  return pool;
 }

@@ -48,7 +48,7 @@ test('ended by a signal, it leaves nothing behind', async () => {
     // As a terminal does it: to every process of the group.
     process.kill(-group, 'SIGINT');
   });
-  expect(run.exitCode).toBe(130);
+  expect(run.exitCode, run.output).toBe(130);
   await expectCleanEnd(run, scratch);
 });
 
