@@ -272,7 +272,7 @@ describe('with plans made when the tables were small, and 100,000 workflows in t
   test.each(CALLS)('$label looks up by primary key', async ({ run, workflows = 1 }) => {
     const owners = await someOwners(workflows);
     const pages = await pagesOf(session.ask, () => run(session.ask, owners), bench);
-    // About 30 with three levels of index; the smallest of the tables has more than a thousand.
-    expect(pages / workflows).toBeLessThan(100);
+    // About 30 with three levels of index, 104 where a suspension looks for five things; the smallest of the tables has more than a thousand.
+    expect(pages / workflows).toBeLessThan(200);
   });
 });
