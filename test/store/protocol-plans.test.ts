@@ -114,6 +114,8 @@ const stale = ([owner]: Owner[]): Owner => ({ ...(owner as Owner), version: 0 })
 const CALLS: readonly {
   readonly label: string;
   readonly workflows?: number;
+  /** Pages that each of them stays below. Default 100: about 30 are usual with three levels of index. */
+  readonly below?: number;
   readonly run: (ask: Ask, owners: Owner[]) => Promise<unknown>;
 }[] = [
   { label: 'checkpoint_one', run: (ask, [owner]) => checkpointOne(ask, owner as Owner, { seq: 0 }) },
@@ -219,6 +221,8 @@ const CALLS: readonly {
   },
   {
     label: 'suspend_workflow, for the answer of one that has got many',
+    // It looks for five things, and moves the row in six indexes: 97 to 104.
+    below: 120,
     run: async (ask, [owner]) => {
       const wait = { kind: 'event', workflowId: 'many-1', key: 'holdfast:update:none' };
       await ask('SELECT @suspend_workflow($1, $2::uuid, 1, gen_random_uuid(), $3::jsonb)', [
@@ -269,10 +273,10 @@ const CALLS: readonly {
 ];
 
 describe('with plans made when the tables were small, and 100,000 workflows in them', () => {
-  test.each(CALLS)('$label looks up by primary key', async ({ run, workflows = 1 }) => {
+  test.each(CALLS)('$label looks up by primary key', async ({ run, workflows = 1, below = 100 }) => {
     const owners = await someOwners(workflows);
     const pages = await pagesOf(session.ask, () => run(session.ask, owners), bench);
-    // About 30 with three levels of index, 104 where a suspension looks for five things; the smallest of the tables has more than a thousand.
-    expect(pages / workflows).toBeLessThan(200);
+    // The smallest of the tables has more than a thousand.
+    expect(pages / workflows).toBeLessThan(below);
   });
 });

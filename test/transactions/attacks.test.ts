@@ -68,6 +68,8 @@ describe('bodies that do not keep to the rules', () => {
     holdfast = await bed.launch({ workflows: [run] });
   });
 
+  afterAll(() => holdfast.close());
+
   test('what listens to the signal of a transaction is in its body, also in one that runs again after a conflict', async () => {
     const began = gate();
     const heard: unknown[] = [];
@@ -92,7 +94,6 @@ describe('bodies that do not keep to the rules', () => {
     await waitUntil(() => heard.length > 0, 'the signal has fired');
     expect([runs, heard]).toEqual([2, [id]]);
   });
-  afterAll(() => holdfast.close());
 
   const inTransaction = async (body: () => Promise<unknown>, options = {}) =>
     (await start(holdfast, () => runTransaction('write', body, options))).result;
