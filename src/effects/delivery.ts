@@ -1,4 +1,5 @@
 import type { OutboxEvent, OutboxHandler } from '../api/outbox.js';
+import { onAbort } from '../engine/abort-wait.js';
 import { startDecoding } from '../engine/decoding.js';
 import type { Serializer } from '../engine/serializer.js';
 import { whatWasThrown } from '../engine/thrown.js';
@@ -74,12 +75,7 @@ export class Delivery {
   /** Waits for the handler to settle; not longer than that, and not for one that goes on while the process shuts down. */
   async overtime(ms: number): Promise<'over' | 'interrupted'> {
     const { signal } = this.#interruption;
-    const interrupted = new Promise<void>((resolve) => {
-      signal.addEventListener('abort', () => {
-        resolve();
-      });
-    });
-    if (!signal.aborted) await within(this.#runtime, Promise.race([this.handled(), interrupted]), ms);
+    await within(this.#runtime, Promise.race([this.handled(), new Promise(onAbort(signal))]), ms);
     return this.#isHandling && signal.aborted ? 'interrupted' : 'over';
   }
 
