@@ -25,7 +25,7 @@ BEGIN
     ) e ON true
    WHERE s.workflow_id IS NULL OR e.value IS NOT NULL
       OR s.status IN ('SUCCESS', 'ERROR', 'CANCELLED', 'DEAD_LETTER')
-      OR (s.first_seq > 0 AND is_left_behind(r.workflow_id, r.key));
+      OR (s.first_seq > 0 AND starts_with(r.key, 'holdfast:update:') AND is_left_behind(r.workflow_id, r.key));
   IF FOUND THEN
     PERFORM await_standbys();
   END IF;

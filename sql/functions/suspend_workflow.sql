@@ -69,7 +69,7 @@ BEGIN
               EXISTS (SELECT FROM event e WHERE e.workflow_id = w ->> 'workflowId' AND e.key = w ->> 'key')
               -- It will not be set any more.
               OR EXISTS (SELECT FROM workflow_outcome o WHERE o.workflow_id = w ->> 'workflowId')
-              OR is_left_behind(w ->> 'workflowId', w ->> 'key')
+              OR (starts_with(w ->> 'key', 'holdfast:update:') AND is_left_behind(w ->> 'workflowId', w ->> 'key'))
             WHEN 'message' THEN
               EXISTS (SELECT FROM message m
                        WHERE m.workflow_id = p_workflow_id AND m.topic = w ->> 'topic' AND m.consumed_seq IS NULL)
